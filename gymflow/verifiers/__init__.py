@@ -1,0 +1,78 @@
+"""The contract of a verifier: a function of task and evidence.
+
+    class ExactTask(BaseModel):
+        expected_answer: str
+
+    class Exact(Verifier[ExactTask]):
+        async def verify(self, task: ExactTask, evidence: Evidence) -> Verdict:
+            return Verdict(reward=float(evidence.final_text.strip() == task.expected_answer))
+
+The module holds exactly one Verifier subclass whose name, in snake case, is the module's (`mcqa.py`: `Mcqa`). Its type
+argument is the pydantic model of the task fields it reads; a nested class `Parameters` declares its parameters. The
+example's values decide what validation checks, so types there should be exact. A verifier must give the same verdict for
+the same evidence; what it must not do is read the clock, the network or another rollout.
+"""
+
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict
+
+from gymflow.contracts.verdict import Anchor, Verdict
+from gymflow.paths import shipped
+from gymflow.verifiers.evidence import Evidence
+
+__path__.append(str(shipped("verifiers")))
+
+__all__ = ["Anchor", "Evidence", "Parameters", "Rerun", "Verdict", "Verifier", "VerifierError"]
+
+Need = Literal["response", "trajectory", "state", "artifacts", "sandbox", "judge"]
+Rerun = Literal["stateless", "replay", "recorded", "live"]
+
+TaskFields = TypeVar("TaskFields", bound=BaseModel)
+
+
+class Parameters(BaseModel):
+    """Base of a verifier's or harness's parameters: an unknown one is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class VerifierError(Exception):
+    """The verifier could not decide: recorded as `verifier_error`, never as a reward of zero."""
+
+
+class Verifier(Generic[TaskFields]):
+    """Scores evidence. One instance serves a whole run, concurrently; `open` and `close` frame its life."""
+
+    needs: ClassVar[frozenset[Need]] = frozenset({"response"})
+    rerun: ClassVar[Rerun] = "stateless"
+    version: ClassVar[str] = "1"
+    includes: ClassVar[tuple[str, ...]] = ()
+    """Further files, relative to the module, that are part of its code digest."""
+    distributions: ClassVar[tuple[str, ...]] = ()
+    """Installed distributions whose version is part of its code digest."""
+
+    class Parameters(Parameters):
+        """No parameters."""
+
+    task_fields: ClassVar[type[BaseModel]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for base in getattr(cls, "__orig_bases__", ()):
+            arguments = get_args(base)
+            if arguments and isinstance(arguments[0], type) and issubclass(arguments[0], BaseModel):
+                cls.task_fields = arguments[0]
+
+    def __init__(self, parameters: BaseModel | None = None) -> None:
+        self.parameters: Any = parameters if parameters is not None else self.Parameters()
+
+    async def open(self) -> None:
+        """Start worker processes and the like; called before the first `verify`."""
+
+    async def close(self) -> None:
+        """End them; idempotent."""
+
+    async def verify(self, task: TaskFields, evidence: Evidence) -> Verdict:
+        """The verdict. Any exception is recorded as `verifier_error` with its message; the run goes on."""
+        raise NotImplementedError

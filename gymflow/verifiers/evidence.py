@@ -1,0 +1,103 @@
+"""What a verifier reads of a rollout, parsed only as far as it is asked for.
+
+Rescoring 100 000 rollouts must not parse 100 000 trajectories to look at their last line, so each part stays the JSON text
+it is stored as until it is used.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from gymflow.contracts.outcome import StopReason
+from gymflow.contracts.rollout import EvidenceRecord
+from gymflow.contracts.trajectory import ToolCall, Trajectory
+
+
+class Evidence:
+    """The evidence of one completed rollout."""
+
+    def __init__(
+        self,
+        *,
+        response: dict[str, Any] | str | bytes,
+        trajectory: Trajectory | str | bytes | None = None,
+        snapshot: dict[str, Any] | str | bytes | None = None,
+        artifacts: dict[str, str] | str | bytes | None = None,
+        stop_reason: StopReason | None = None,
+        read_artifact: Callable[[str], bytes] | None = None,
+    ) -> None:
+        self._response = response
+        self._trajectory = trajectory
+        self._snapshot = snapshot
+        self._artifacts = artifacts
+        self._read_artifact = read_artifact
+        self.stop_reason = stop_reason
+
+    @classmethod
+    def of(cls, record: EvidenceRecord, read_artifact: Callable[[str], bytes] | None = None) -> "Evidence":
+        """Evidence of a rollout that has just ended."""
+        return cls(
+            response=record.response,
+            trajectory=record.trajectory,
+            snapshot=record.snapshot,
+            artifacts=record.artifacts,
+            stop_reason=record.trajectory.stop_reason,
+            read_artifact=read_artifact,
+        )
+
+    @cached_property
+    def response(self) -> dict[str, Any]:
+        """`{"output": [...]}`: the output items of the last model call."""
+        return _parsed(self._response) or {"output": []}
+
+    @cached_property
+    def trajectory(self) -> Trajectory:
+        """Turns with their tool calls and the environment's steps."""
+        if isinstance(self._trajectory, Trajectory):
+            return self._trajectory
+        return Trajectory.model_validate_json(self._trajectory or b"{}")
+
+    @cached_property
+    def snapshot(self) -> dict[str, Any] | None:
+        """The session's final state, or None where the environment has none."""
+        return _parsed(self._snapshot)
+
+    @cached_property
+    def artifacts(self) -> dict[str, str]:
+        """Name -> content digest."""
+        return _parsed(self._artifacts) or {}
+
+    def read_artifact(self, name: str) -> bytes:
+        """The bytes of an artifact by name."""
+        if self._read_artifact is None:
+            raise LookupError(f"no artifact store at hand to read {name!r} from")
+        return self._read_artifact(self.artifacts[name])
+
+    @cached_property
+    def final_text(self) -> str:
+        """Text of the assistant messages in the last model response, without reasoning; empty if it said nothing."""
+        texts = []
+        for item in self.response.get("output") or ():
+            if item.get("type", "message") == "message" and item.get("role", "assistant") == "assistant":
+                content = item.get("content")
+                if isinstance(content, str):
+                    texts.append(content)
+                else:
+                    texts.extend(part.get("text") or "" for part in content or () if part.get("type") == "output_text")
+        return "\n".join(text for text in texts if text)
+
+    @property
+    def final_tool_calls(self) -> list[dict[str, Any]]:
+        """`function_call` items of the last model response (asked for, perhaps never executed)."""
+        return [item for item in self.response.get("output") or () if item.get("type") == "function_call"]
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """All tool calls of the main invocation and its subagents, in the order in which they were asked for."""
+        return [call for turn in self.trajectory.turns for call in turn.tool_calls]
+
+
+def _parsed(value: Any) -> Any:
+    return orjson.loads(value) if isinstance(value, str | bytes) else value
