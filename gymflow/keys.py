@@ -1,0 +1,106 @@
+"""The digests that identify what a rollout is and what judged it (DESIGN, section 4).
+
+All are SHA-256 over canonical JSON, in lower-case hex. Golden tests pin every one of them: a change here makes stored work
+unfindable, so it is made by raising a protocol number, never by accident.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+from gymflow.canonical import canonical_json
+from gymflow.contracts.model import ModelIdentity, Sampling
+from gymflow.contracts.task import Task
+
+SAMPLING_PROTOCOL = 1
+"""Raised when the engine changes what a model sees."""
+
+SCORING_PROTOCOL = 1
+"""Raised when the engine changes how evidence is read."""
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of a JSON value."""
+    return hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def files_digest(files: Iterable[tuple[str, bytes]]) -> str:
+    """SHA-256 over (relative path, bytes) pairs in the order of their paths. Lengths frame each part, so that moving bytes
+    between neighbours cannot give the same digest."""
+    total = hashlib.sha256()
+    for path, content in sorted(files):
+        name = path.encode("utf-8", "surrogateescape")
+        total.update(len(name).to_bytes(8, "big") + name + len(content).to_bytes(8, "big") + content)
+    return total.hexdigest()
+
+
+def task_key(task: Task, rendered_input: list[dict[str, Any]], sandbox: dict[str, Any] | None) -> str:
+    """What the agent sees of a task: pairs tasks across runs. Sampling values in the row and the verifier's fields are not
+    part of it."""
+    create = task.responses_create_params
+    return digest(
+        {
+            "input": rendered_input,
+            "instructions": create.instructions,
+            "tools": create.tools or [],
+            "tool_choice": create.tool_choice,
+            "state": task.state,
+            "sandbox": task.sandbox if task.sandbox is not None else sandbox,
+        }
+    )
+
+
+def row_digest(task: Task) -> str:
+    """The whole row, the verifier's fields included."""
+    return digest(task.model_dump(mode="json", exclude_none=True))
+
+
+def sampling_digest(sampling: Sampling) -> str:
+    """Sampling parameters that are set."""
+    return digest(sampling.model_dump(mode="json", exclude_none=True, exclude_defaults=True))
+
+
+def agent_digest(
+    *,
+    environment_digest: str,
+    harness_digest: str,
+    harness_parameters: dict[str, Any],
+    model: ModelIdentity,
+    sampling: Sampling,
+    auxiliary: dict[str, ModelIdentity],
+    budgets: dict[str, Any],
+    sandbox: dict[str, Any] | None,
+) -> str:
+    """The part of a rollout key that all rollouts of one agent in one environment share."""
+    return digest(
+        {
+            "protocol": SAMPLING_PROTOCOL,
+            "environment": environment_digest,
+            "harness": harness_digest,
+            "harness_parameters": harness_parameters,
+            "model": model.model_dump(mode="json"),
+            "sampling": sampling_digest(sampling),
+            "auxiliary": {role: identity.model_dump(mode="json") for role, identity in auxiliary.items()},
+            "budgets": budgets,
+            "sandbox": sandbox,
+        }
+    )
+
+
+def rollout_key(
+    agent: str, task: str, *, row_sampling: dict[str, Any], seed: int | None, repeat: int, occurrence: int
+) -> str:
+    """What was asked of one rollout. `agent` and `task` are digests; `occurrence` counts equal rows of one dataset."""
+    return digest([agent, task, row_sampling, seed, repeat, occurrence])
+
+
+def verdict_key(
+    *, rollout_id: str, evidence_digest: str, judged: dict[str, Any], verifier_fields: dict[str, Any]
+) -> str:
+    """What a verdict depends on: the same key gives the same verdict."""
+    return digest([SCORING_PROTOCOL, rollout_id, evidence_digest, judged, verifier_fields])
+
+
+def derived_seed(*parts: Any) -> int:
+    """A seed in [0, 2^31) from whatever identifies its use; equal parts give equal seeds on every machine."""
+    return int.from_bytes(hashlib.sha256(canonical_json(list(parts))).digest()[:4], "big") >> 1

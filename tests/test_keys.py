@@ -1,0 +1,98 @@
+"""Golden digests: a change here makes stored rollouts unfindable. Raise SAMPLING_PROTOCOL instead of editing them."""
+
+from gymflow import keys
+from gymflow.contracts.model import ModelIdentity, Sampling
+from gymflow.contracts.task import Task
+
+ROW = {
+    "task_id": "t1",
+    "responses_create_params": {"input": [{"role": "user", "content": "2+2?"}], "temperature": 0.5},
+    "expected_answer": "4",
+    "tags": ["easy"],
+}
+INPUT = [{"role": "user", "content": "2+2?"}]
+
+
+def agent_digest(**changes):
+    asked = {
+        "environment_digest": "e",
+        "harness_digest": "h",
+        "harness_parameters": {"max_turns": 3},
+        "model": ModelIdentity(provider="embedded", model="arithmetic", revision="r1"),
+        "sampling": Sampling(temperature=1, max_output_tokens=64),
+        "auxiliary": {},
+        "budgets": {"max_turns": 64},
+        "sandbox": None,
+    }
+    return keys.agent_digest(**(asked | changes))
+
+
+def test_golden_digests():
+    task = Task.model_validate(ROW)
+    assert keys.digest({"b": 1, "a": [1.0, "é"]}) == keys.digest({"a": [1, "é"], "b": 1.0})
+    golden = {
+        "digest": keys.digest({"b": 1, "a": [1.5, "é"]}),
+        "files": keys.files_digest([("b.py", b"2"), ("a.py", b"1")]),
+        "task_key": keys.task_key(task, INPUT, None),
+        "row": keys.row_digest(task),
+        "agent": agent_digest(),
+        "rollout": keys.rollout_key("a", "t", row_sampling={}, seed=7, repeat=0, occurrence=0),
+        "verdict": keys.verdict_key(
+            rollout_id="r/0", evidence_digest="e", judged={"verifier": "mcqa"}, verifier_fields={"expected_answer": "4"}
+        ),
+        "seed": keys.derived_seed(0, "t", 1),
+    }
+    assert golden == GOLDEN
+
+
+GOLDEN = {
+    "digest": "b3aa7c2c75e6eda68896ca65edd78b023f766c052f625885b86d88bfa1f1a585",
+    "files": "c26d8b5f2ffae03414b1ab2051454b3898f79b6e9ca5df0291971a61560bbfbf",
+    "task_key": "d7c90f1058f2649b9ee8e2fa22a7d4a2caa288f9c4c4dbd024f98489c73e6745",
+    "row": "26b29fb3033493a74857821d99a33ce08bf14012faa2e8ea290ce1bdffa79469",
+    "agent": "464aa67b12e6f22cac4d704de4a19b6f8c1f987ea69e4dc88b31c08be26a9899",
+    "rollout": "08cc1f699d4d76ffa822b54f7a3f59a9d35aec097ee5ce4c5cc6b1ebbcd0d5a1",
+    "verdict": "f9d526de1c350fb75356732335aa649ef21285c6bc3c6a54f911b16a82ba32ec",
+    "seed": 1091700605,
+}
+
+
+def test_the_verifiers_fields_do_not_change_what_the_agent_sees():
+    other = Task.model_validate(ROW | {"expected_answer": "5", "tags": []})
+    task = Task.model_validate(ROW)
+    assert keys.task_key(task, INPUT, None) == keys.task_key(other, INPUT, None)
+    assert keys.row_digest(task) != keys.row_digest(other)
+
+
+def test_everything_that_was_asked_is_in_the_key():  # ca-model-in-key, ca-params-in-key
+    digests = [
+        agent_digest(),
+        agent_digest(model=ModelIdentity(provider="embedded", model="other", revision="r1")),
+        agent_digest(sampling=Sampling(temperature=0)),
+        agent_digest(sampling=Sampling(temperature=0.7)),
+        agent_digest(sampling=Sampling()),
+        agent_digest(harness_parameters={"max_turns": 4}),
+        agent_digest(budgets={"max_turns": 65}),
+        agent_digest(sandbox={"image": "x"}),
+        agent_digest(auxiliary={"user": ModelIdentity(provider="openai", model="m")}),
+    ]
+    assert len(set(digests)) == len(digests)
+
+
+def test_an_integer_and_an_equal_float_are_the_same_setting():
+    assert agent_digest(sampling=Sampling(temperature=1)) == agent_digest(sampling=Sampling(temperature=1.0))
+
+
+def test_moving_bytes_between_files_changes_the_digest():
+    assert keys.files_digest([("a", b"12"), ("b", b"3")]) != keys.files_digest([("a", b"1"), ("b", b"23")])
+
+
+def test_seeds_fit_every_endpoint():
+    seeds = {keys.derived_seed(0, "t", repeat) for repeat in range(1000)}
+    assert len(seeds) > 990 and all(0 <= seed < 2**31 for seed in seeds)
+
+
+def test_unicode_that_cannot_be_encoded_does_not_enter_the_digest_by_accident():  # io-surrogate-changes-hash
+    assert keys.sampling_digest(Sampling(extra={"note": "\ud800"})) == keys.sampling_digest(
+        Sampling(extra={"note": "\ud800"})
+    )
