@@ -23,7 +23,7 @@ from gymflow.verifiers.evidence import Evidence
 
 __path__.append(str(shipped("verifiers")))
 
-__all__ = ["Anchor", "Evidence", "Parameters", "Rerun", "Verdict", "Verifier", "VerifierError"]
+__all__ = ["Anchor", "Evidence", "Parameters", "Rerun", "Verdict", "Verifier", "VerifierError", "VerifierTimeout"]
 
 Need = Literal["response", "trajectory", "state", "artifacts", "sandbox", "judge"]
 Rerun = Literal["stateless", "replay", "recorded", "live"]
@@ -39,6 +39,10 @@ class Parameters(BaseModel):
 
 class VerifierError(Exception):
     """The verifier could not decide: recorded as `verifier_error`, never as a reward of zero."""
+
+
+class VerifierTimeout(VerifierError):
+    """It could not decide in time: recorded as `verifier_timeout`."""
 
 
 class Verifier(Generic[TaskFields]):
@@ -72,6 +76,13 @@ class Verifier(Generic[TaskFields]):
 
     async def close(self) -> None:
         """End them; idempotent."""
+
+    def lenient(self) -> BaseModel | None:
+        """Parameters that also accept a right answer in the wrong shape; None where there are no wider ones.
+
+        Diagnosis scores failed rollouts a second time under them: what passes then failed for its form alone.
+        """
+        return None
 
     async def verify(self, task: TaskFields, evidence: Evidence) -> Verdict:
         """The verdict. Any exception is recorded as `verifier_error` with its message; the run goes on."""
