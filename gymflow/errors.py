@@ -20,6 +20,10 @@ class RunIncomplete(Exception):
     """The run ended before all planned rollouts were durable; it can be resumed. Exit code 3."""
 
 
+class GateFailed(Exception):
+    """A gate on a score did not hold. Exit code 4."""
+
+
 class RolloutFailure(Exception):
     """Infrastructure failed under a rollout; never a reward of zero."""
 
