@@ -1,1 +1,13 @@
 """The model gateway: every model call of every rollout passes through here (DESIGN, section 8)."""
+
+from gymflow.models.base import ContextOverflow as ContextOverflow
+from gymflow.models.base import FinishReason as FinishReason
+from gymflow.models.base import Item as Item
+from gymflow.models.base import ModelError as ModelError
+from gymflow.models.base import ModelRequest as ModelRequest
+from gymflow.models.base import ModelResponse as ModelResponse
+from gymflow.models.base import Provider as Provider
+from gymflow.models.base import TokenIds as TokenIds
+from gymflow.models.client import ModelClient as ModelClient
+from gymflow.models.gateway import Gateway as Gateway
+from gymflow.models.health import EndpointDown as EndpointDown

@@ -1,0 +1,203 @@
+"""The model calls of one rollout: made within its budgets, and recorded one by one.
+
+    client = gateway.client("policy", seed=rollout.seed, budgets=config.budgets)
+    response = await client.create(ModelRequest(input=[{"role": "user", "content": "2 + 2?"}]))
+    client.calls[0].usage
+
+The seed of a call is `derived_seed(rollout seed, call index)`, so that the calls of a rollout differ and a rollout repeats; a
+rollout without a seed sends none.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from gymflow.contracts.outcome import StopReason
+from gymflow.contracts.run import Budgets
+from gymflow.contracts.trajectory import CallTokens, ModelCall, Usage
+from gymflow.errors import RolloutFailure, StopEpisode
+from gymflow.keys import derived_seed, digest
+from gymflow.models.base import ContextOverflow, Item, ModelError, ModelRequest, ModelResponse
+from gymflow.models.history import History, Place
+from gymflow.models.upstream import Upstream
+from gymflow.secrets import Redactor
+
+AGENT_ROLE = "policy"
+"""The role whose calls and tokens the budgets count; what any role costs counts as cost."""
+
+
+class ModelClient:
+    """Bound to one rollout. `calls` grows by one record per call, in the order in which they began; a record says `error` until
+    its answer is there."""
+
+    def __init__(
+        self, upstreams: Mapping[str, Upstream], *, seed: int | None, budgets: Budgets, redactor: Redactor
+    ) -> None:
+        """`upstreams`: by role; the agent's own is `policy`."""
+        self.calls: list[ModelCall] = []
+        self.cost_usd: float | None = 0.0
+        self._upstreams = upstreams
+        self._seed = seed
+        self._budgets = budgets
+        self._redactor = redactor
+        self._histories: dict[str, History] = {}
+        self._agent_calls = 0
+        self._agent_tokens = 0
+
+    async def create(
+        self, request: ModelRequest, *, role: str = AGENT_ROLE, invocation: int = 0, turn: int | None = None
+    ) -> ModelResponse:
+        """One call with its retries. Where the request leaves them open, the seed and the exact prefix are filled in.
+
+        Raises StopEpisode when a budget is used up or the history outgrew the context, RolloutFailure when the call failed for
+        good, and EndpointDown when the run has to end.
+        """
+        self._within_budgets(role)
+        upstream = self._upstreams[role]
+        history = self._histories.setdefault(role, History())
+        place = history.place(request.input, request.instructions)
+        if request.seed is None and self._seed is not None:
+            request = replace(request, seed=derived_seed(self._seed, len(self.calls)))
+        record = self._begin(request, upstream, place, role, invocation, turn)
+        if request.exact_prefix is None and (prefix := self._exact_prefix(record)) is not None:
+            request = replace(request, exact_prefix=prefix, prefix_items=place.covered)
+        try:
+            response = await upstream.call(request, record, self)
+        except ContextOverflow as overflow:
+            record.error_message = str(overflow)
+            raise StopEpisode(StopReason.CONTEXT_OVERFLOW, str(overflow)) from overflow
+        except ModelError as error:
+            raise RolloutFailure(error.kind, error.message, cause=error) from error
+        self._finish(record, response, upstream, place)
+        history.add(record.index, place.parent, request.input[place.covered :], response.output, request.instructions)
+        return response
+
+    def usage(self, role: str | None = None) -> Usage:
+        """Tokens over all answered calls, or those of one role; None where no call reported a figure."""
+        total = Usage()
+        for call in self.calls:
+            if role is None or call.role == role:
+                for name, value in call.usage:
+                    if value is not None:
+                        setattr(total, name, (getattr(total, name) or 0) + value)
+        return total
+
+    def _within_budgets(self, role: str) -> None:
+        budgets = self._budgets
+        if budgets.max_cost_usd is not None and (self.cost_usd or 0.0) >= budgets.max_cost_usd:
+            raise StopEpisode(
+                StopReason.COST_BUDGET, f"{self.cost_usd:.4f} of {budgets.max_cost_usd:g} US dollars spent"
+            )
+        if role != AGENT_ROLE:
+            return
+        if budgets.max_calls is not None and self._agent_calls >= budgets.max_calls:
+            raise StopEpisode(StopReason.CALL_BUDGET, f"{budgets.max_calls} model calls made")
+        if budgets.max_tokens is not None and self._agent_tokens >= budgets.max_tokens:
+            raise StopEpisode(StopReason.TOKEN_BUDGET, f"{self._agent_tokens} of {budgets.max_tokens} tokens used")
+        self._agent_calls += 1
+
+    def _begin(
+        self, request: ModelRequest, upstream: Upstream, place: Place, role: str, invocation: int, turn: int | None
+    ) -> ModelCall:
+        parent = None if place.parent is None else place.parent.index
+        record = ModelCall(
+            index=len(self.calls),
+            role=role,
+            invocation=invocation,
+            turn=turn,
+            parent=parent,
+            new_input=self._redactor.json(request.input[place.covered :]),
+            instructions=request.instructions if parent is None else None,
+            tools_digest=tools_digest(request.tools),
+            parameters=_parameters(request),
+            model=upstream.spec.model,
+            status="error",
+            error_message="the call had not been answered when the rollout ended",
+            started_at=time.time(),
+        )
+        self.calls.append(record)
+        return record
+
+    def _finish(self, record: ModelCall, response: ModelResponse, upstream: Upstream, place: Place) -> None:
+        record.output = self._redactor.json(response.output)
+        record.finish_reason = response.finish_reason
+        record.usage = response.usage
+        record.reported_model = response.reported_model
+        record.response_id = response.response_id
+        record.first_token_s = response.first_token_s
+        record.cost_usd = upstream.price.cost(response.usage) if upstream.price is not None else None
+        if record.cost_usd is None or self.cost_usd is None:
+            self.cost_usd = None
+        else:
+            self.cost_usd += record.cost_usd
+        if record.role == AGENT_ROLE:
+            self._agent_tokens += (response.usage.prompt_tokens or 0) + (response.usage.completion_tokens or 0)
+        if response.tokens is not None:
+            record.tokens = self._chain(response, record.parent)
+
+    def _chain(self, response: ModelResponse, parent: int | None) -> CallTokens:
+        tokens = response.tokens
+        assert tokens is not None
+        before = None if parent is None else self.token_ids(parent)
+        chained = before is not None and tokens.prompt[: len(before)] == before
+        return CallTokens(
+            chained=chained,
+            prompt_token_ids=tokens.prompt[len(before) :] if chained and before else tokens.prompt,
+            completion_token_ids=tokens.completion,
+            logprobs=tokens.logprobs,
+            logprobs_mode=tokens.logprobs_mode,
+            break_at=None if chained or before is None else first_difference(before, tokens.prompt),
+            tokenizer_digest=tokens.tokenizer_digest,
+            weight_version=tokens.weight_version,
+        )
+
+    def _exact_prefix(self, record: ModelCall) -> list[int] | None:
+        """Ids to continue from. Other tools render another prompt, which has to be tokenised anew."""
+        if record.parent is None or self.calls[record.parent].tools_digest != record.tools_digest:
+            return None
+        return self.token_ids(record.parent)
+
+    def token_ids(self, index: int) -> list[int] | None:
+        """Prompt + completion ids of a call with its whole history, or None where the endpoint gave no ids."""
+        parts: list[list[int]] = []
+        at: int | None = index
+        while at is not None:
+            tokens = self.calls[at].tokens
+            if tokens is None:
+                return None
+            parts += [tokens.completion_token_ids, tokens.prompt_token_ids]
+            at = self.calls[at].parent if tokens.chained else None
+        return [token for part in reversed(parts) for token in part]
+
+
+def first_difference(one: list[int], other: list[int]) -> int:
+    """The first position at which two sequences differ; the shorter length when one begins with the other."""
+    for position, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            return position
+    return min(len(one), len(other))
+
+
+def tools_digest(tools: list[Item]) -> str | None:
+    """Digest of the tool definitions of a call; None without tools."""
+    return _tools_digest(orjson.dumps(tools)) if tools else None
+
+
+@lru_cache(maxsize=1024)
+def _tools_digest(tools: bytes) -> str:
+    return digest(orjson.loads(tools))
+
+
+def _parameters(request: ModelRequest) -> dict[str, Any]:
+    parameters: dict[str, Any] = {name: value for name, value in request.sampling if value is not None and value != {}}
+    for name in ("seed", "tool_choice", "parallel_tool_calls", "text", "reasoning"):
+        value = getattr(request, name)
+        if value is not None:
+            parameters[name] = value
+    if request.extra:
+        parameters["extra"] = request.extra
+    return parameters

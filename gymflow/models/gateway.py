@@ -1,0 +1,112 @@
+"""All models of a run: opened, checked and closed together.
+
+async with Gateway(config.models, concurrency=64) as gateway:
+    await gateway.probe()
+    client = gateway.client("policy", seed=17, budgets=Budgets())
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Self
+
+from gymflow.contracts.model import ModelIdentity, ModelSpec
+from gymflow.contracts.run import Budgets
+from gymflow.errors import InputError
+from gymflow.models.base import ContextOverflow, ModelError, Provider
+from gymflow.models.client import AGENT_ROLE, ModelClient
+from gymflow.models.health import PROBE_TIMEOUT_S
+from gymflow.models.providers import make_provider
+from gymflow.models.upstream import Upstream
+from gymflow.secrets import Redactor
+
+
+class Gateway:
+    """Holds one provider per model; hands out a client per rollout."""
+
+    def __init__(
+        self,
+        models: Mapping[str, ModelSpec],
+        *,
+        concurrency: int | None = None,
+        unreachable_s: float = 30.0,
+        providers: Mapping[str, Provider] | None = None,
+    ) -> None:
+        """`concurrency`: calls in flight to a model that names no bound of its own. `providers`: by model name, ready-made
+        ones that are used instead of building one from the specification."""
+        self.redactor = Redactor.of(*models.values())
+        given = providers or {}
+        self._upstreams = {
+            name: Upstream(
+                name, given.get(name) or make_provider(spec), concurrency=concurrency, unreachable_s=unreachable_s
+            )
+            for name, spec in models.items()
+        }
+
+    async def open(self) -> None:
+        """Open all providers; none stays open when one cannot."""
+        try:
+            for upstream in self._upstreams.values():
+                await upstream.provider.open()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Close all providers; idempotent."""
+        for upstream in self._upstreams.values():
+            await upstream.health.close()
+            await upstream.provider.close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __getitem__(self, model: str) -> Upstream:
+        """A model by its name in the run."""
+        return self._upstreams[model]
+
+    def identities(self) -> dict[str, ModelIdentity]:
+        """By model name; what the keys of rollouts digest."""
+        return {name: upstream.provider.identity() for name, upstream in self._upstreams.items()}
+
+    async def probe(self, models: Iterable[str] | None = None) -> None:
+        """Prove within seconds that calls can succeed. Raises InputError that says of each model that cannot be called why, in
+        the endpoint's own words."""
+        names = list(self._upstreams if models is None else models)
+        failures = [failure for failure in await asyncio.gather(*(self._probe(name) for name in names)) if failure]
+        if failures:
+            raise InputError("\n".join(failures))
+
+    async def _probe(self, name: str) -> str | None:
+        try:
+            async with asyncio.timeout(PROBE_TIMEOUT_S):
+                await self._upstreams[name].provider.probe()
+        except (ModelError, ContextOverflow) as error:
+            return f"model {name!r}: {error}"
+        except TimeoutError:
+            where = self._upstreams[name].spec.base_url or self._upstreams[name].spec.provider
+            return f"model {name!r}: {self.redactor.text(where)} did not answer within {PROBE_TIMEOUT_S:g} s"
+        return None
+
+    def client(
+        self,
+        model: str,
+        *,
+        seed: int | None = None,
+        budgets: Budgets | None = None,
+        auxiliary: Mapping[str, str] | None = None,
+    ) -> ModelClient:
+        """A client for one rollout. `auxiliary`: further roles of the rollout (a simulated user) by the model they call."""
+        roles = {AGENT_ROLE: model, **(auxiliary or {})}
+        return ModelClient(
+            {role: self._upstreams[name] for role, name in roles.items()},
+            seed=seed,
+            budgets=budgets or Budgets(),
+            redactor=self.redactor,
+        )

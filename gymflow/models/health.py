@@ -1,0 +1,89 @@
+"""Whether an endpoint is alive. A dead one pauses every call to it, and in the end the run, instead of failing rollouts."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from gymflow.contracts.outcome import FailureKind
+from gymflow.errors import RunIncomplete
+from gymflow.models.base import ModelError
+
+PROBE_TIMEOUT_S = 5.0
+_DOUBTFUL_STATUS = frozenset({401, 502, 503, 504})
+_DOUBTFUL_IN_A_ROW = 3
+
+
+class EndpointDown(RunIncomplete):
+    """An endpoint stayed dead for longer than the run waits. Rollouts in flight are missing, neither failed nor scored."""
+
+
+class Health:
+    """Watches the outcome of every call to one endpoint.
+
+    A call that does not reach it, or three in a row that time out or that a proxy answers for it, pause it: calls wait while one
+    prober asks whether it is back. After `unreachable_s` everyone who waits gets `EndpointDown`.
+    """
+
+    def __init__(self, name: str, probe: Callable[[], Awaitable[None]], unreachable_s: float) -> None:
+        self._name = name
+        self._probe = probe
+        self._unreachable_s = unreachable_s
+        self._doubts = 0
+        self._prober: asyncio.Task[None] | None = None
+        self._down: EndpointDown | None = None
+
+    @property
+    def paused(self) -> bool:
+        """Whether a call has to wait in `ready`."""
+        return self._prober is not None or self._down is not None
+
+    async def ready(self) -> None:
+        """Return once calls may go out. Raises EndpointDown when waiting has been given up."""
+        while self._prober is not None:
+            await asyncio.wait([self._prober])
+        if self._down is not None:
+            raise EndpointDown(str(self._down)) from self._down.__cause__
+
+    def succeeded(self) -> None:
+        """A call was answered."""
+        self._doubts = 0
+
+    def failed(self, error: ModelError) -> None:
+        """A call failed. Errors that the endpoint itself answered with say that it is alive."""
+        unreachable = error.kind is FailureKind.MODEL_UNREACHABLE
+        if not (unreachable or error.kind is FailureKind.MODEL_TIMEOUT or error.status in _DOUBTFUL_STATUS):
+            self._doubts = 0
+            return
+        self._doubts += 1
+        if (unreachable or self._doubts >= _DOUBTFUL_IN_A_ROW) and not self.paused:
+            self._prober = asyncio.create_task(self._watch(error))
+
+    async def close(self) -> None:
+        """End the prober."""
+        if self._prober is not None:
+            self._prober.cancel()
+            await asyncio.wait([self._prober])
+
+    async def _watch(self, error: ModelError) -> None:
+        loop = asyncio.get_running_loop()
+        began, pause = loop.time(), 0.1
+        try:
+            while True:
+                try:
+                    async with asyncio.timeout(PROBE_TIMEOUT_S):
+                        await self._probe()
+                except (ModelError, TimeoutError) as failure:
+                    error = failure if isinstance(failure, ModelError) else error
+                else:
+                    self._doubts = 0
+                    return
+                left = began + self._unreachable_s - loop.time()
+                if left <= 0:
+                    self._down = EndpointDown(
+                        f"model {self._name!r} has been out of reach for {self._unreachable_s:g} s: {error.message}"
+                    )
+                    self._down.__cause__ = error
+                    return
+                await asyncio.sleep(min(pause, left))
+                pause = min(2 * pause, 5.0)
+        finally:
+            self._prober = None

@@ -1,0 +1,97 @@
+"""Which earlier call a request continues, so that a history is stored once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gymflow.models.base import Item
+
+_SERVER_FIELDS = frozenset({"id", "status", "annotations", "logprobs", "object"})
+"""Fields that endpoints add to an item and clients may leave out when they send it back."""
+
+
+@dataclass(slots=True)
+class Node:
+    """A finished call: what it added to its parent's history, and the calls that continue it."""
+
+    index: int
+    added: Sequence[Item]
+    output: Sequence[Item]
+    instructions: str | None
+    children: list["Node"] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Place:
+    """Where a request stands: the call that it continues, how many of its items that call covers, and whether the client
+    left out reasoning that the parent's output had."""
+
+    parent: Node | None
+    covered: int
+    reasoning_dropped: bool = False
+
+
+class History:
+    """The calls of one role of one rollout as a tree; each path from a root is what the last call on it saw and said."""
+
+    def __init__(self) -> None:
+        self._roots: list[Node] = []
+
+    def place(self, items: Sequence[Item], instructions: str | None) -> Place:
+        """The deepest call whose history and output the items begin with; of several the latest. Other instructions make
+        another history."""
+        place = Place(None, 0)
+        level = self._roots
+        while True:
+            for node in reversed(level):
+                if node.instructions != instructions:
+                    continue
+                end, dropped = _continues(items, place.covered, node)
+                if end >= 0:
+                    place = Place(node, end, place.reasoning_dropped or dropped)
+                    level = node.children
+                    break
+            else:
+                return place
+
+    def add(
+        self, index: int, parent: Node | None, added: Sequence[Item], output: Sequence[Item], instructions: str | None
+    ) -> None:
+        """A call has been answered."""
+        node = Node(index, added, output, instructions)
+        (self._roots if parent is None else parent.children).append(node)
+
+
+def _continues(items: Sequence[Item], start: int, node: Node) -> tuple[int, bool]:
+    """Where the node's items end among `items`, or -1, and whether reasoning was left out on the way."""
+    middle = start + len(node.added)
+    end = middle + len(node.output)
+    if items[start:middle] == node.added and items[middle:end] == node.output:
+        return end, False
+    position, dropped = start, False
+    for item in (*node.added, *node.output):
+        if position < len(items) and _same(item, items[position]):
+            position += 1
+        elif item.get("type") == "reasoning":
+            dropped = True
+        else:
+            return -1, False
+    return position, dropped
+
+
+def _same(one: Item, other: Item) -> bool:
+    return one == other or _core(one) == _core(other)
+
+
+def _core(value: Any) -> Any:
+    """An item without what is left out or spelled differently when it is sent back."""
+    if isinstance(value, dict):
+        core = {key: _core(part) for key, part in value.items() if key not in _SERVER_FIELDS and part is not None}
+        content = core.get("content")
+        if isinstance(content, str) and "role" in core:
+            kind = "output_text" if core["role"] == "assistant" else "input_text"
+            core["content"] = [{"type": kind, "text": content}] if content else []
+        if "role" in core:
+            core.setdefault("type", "message")
+        return core
+    return [_core(part) for part in value] if isinstance(value, list) else value

@@ -1,0 +1,32 @@
+"""Providers by name. A provider's module is imported when a run uses it."""
+
+from importlib import import_module
+
+from gymflow.contracts.model import ModelSpec
+from gymflow.errors import InputError
+from gymflow.models.base import Provider
+
+PROVIDERS: dict[str, tuple[str, str]] = {
+    "openai": ("gymflow.models.openai:OpenAI", "any OpenAI-compatible endpoint, Chat Completions or Responses"),
+    "embedded": ("gymflow.models.embedded_provider:Embedded", "the small language model that the project ships"),
+    "scripted": ("gymflow.models.scripted:Scripted", "answers by rules, for tests and fixtures"),
+}
+"""Name -> where its class is, and what it talks to in a few words."""
+
+
+def provider_class(name: str) -> type[Provider]:
+    """The provider's class. Raises InputError, with the nearest name, for one that does not exist."""
+    if name not in PROVIDERS:
+        from rapidfuzz.process import extractOne
+
+        near = extractOne(name, PROVIDERS.keys(), score_cutoff=60)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise InputError(f"there is no model provider {name!r}{hint} There are: {', '.join(sorted(PROVIDERS))}")
+    module, _, attribute = PROVIDERS[name][0].partition(":")
+    loaded: type[Provider] = getattr(import_module(module), attribute)
+    return loaded
+
+
+def make_provider(spec: ModelSpec) -> Provider:
+    """A provider for this model, not yet open."""
+    return provider_class(spec.provider)(spec)

@@ -1,0 +1,91 @@
+"""One model of a run as every rollout shares it: its provider, its bounds, and the retries of a call."""
+
+import asyncio
+import random
+import time
+from collections.abc import Hashable
+
+from gymflow.contracts.model import ModelSpec
+from gymflow.contracts.outcome import FailureKind
+from gymflow.contracts.trajectory import ModelCall
+from gymflow.models.base import ModelError, ModelRequest, ModelResponse, Provider
+from gymflow.models.health import Health
+from gymflow.models.limiter import Limiter
+from gymflow.models.prices import Price, price_of
+
+BACKOFF_BASE_S = 0.5
+BACKOFF_CAP_S = 30.0
+OVERLOADED_STATUS = frozenset({429, 503, 529})
+
+
+class Upstream:
+    """Calls a provider within the model's bounds. A call holds a slot only while an attempt is under way."""
+
+    def __init__(self, name: str, provider: Provider, *, concurrency: int | None, unreachable_s: float) -> None:
+        self.name = name
+        self.provider = provider
+        self.spec: ModelSpec = provider.spec
+        self.limiter = Limiter(self.spec.concurrency or concurrency)
+        self.health = Health(name, provider.probe, unreachable_s)
+        self.price: Price | None = price_of(self.spec)
+
+    async def call(self, request: ModelRequest, record: ModelCall, owner: Hashable) -> ModelResponse:
+        """The answer to a request, with attempts, times and errors noted in `record`.
+
+        The attempts and the pauses between them share `timeout_s`; waiting for a slot or for a paused endpoint does not count.
+        Raises the last attempt's ModelError, ContextOverflow, or EndpointDown.
+        """
+        entered = time.monotonic()
+        left = self.spec.timeout_s
+        attempt = 0
+        while True:
+            if self.health.paused:
+                await self.health.ready()
+            await self.limiter.acquire(owner)
+            attempt += 1
+            began = time.monotonic()
+            try:
+                response = await self._attempt(request, left)
+            except ModelError as error:
+                failure = error
+            else:
+                self.limiter.succeeded()
+                self.health.succeeded()
+                record.status, record.error_kind, record.error_message = "ok", None, None
+                return response
+            finally:
+                ended = time.monotonic()
+                self.limiter.release()
+                record.attempts = attempt
+                record.duration_s += ended - began
+                record.queue_s = ended - entered - record.duration_s
+            record.error_kind, record.error_message, record.http_status = failure.kind, failure.message, failure.status
+            self._note(failure, began)
+            if self.health.paused:
+                await self.health.ready()
+            pause = backoff_s(attempt, failure.retry_after_s)
+            left -= ended - began + pause
+            if not failure.retryable or attempt > self.spec.max_retries or left <= 0:
+                raise failure
+            await asyncio.sleep(pause)
+
+    async def _attempt(self, request: ModelRequest, left: float) -> ModelResponse:
+        try:
+            async with asyncio.timeout(left):
+                return await self.provider.complete(request)
+        except TimeoutError as error:
+            raise ModelError(
+                FailureKind.MODEL_TIMEOUT, f"model {self.name!r} did not answer within {self.spec.timeout_s:g} s"
+            ) from error
+
+    def _note(self, failure: ModelError, began: float) -> None:
+        if failure.status in OVERLOADED_STATUS:
+            self.limiter.overloaded(began, failure.retry_after_s)
+        self.health.failed(failure)
+
+
+def backoff_s(attempt: int, retry_after_s: float | None) -> float:
+    """Pause after the n-th failed attempt: full jitter over an exponentially growing range, on top of what the endpoint asks
+    for (https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter)."""
+    jitter = random.uniform(0, min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2 ** (attempt - 1)))
+    return jitter if retry_after_s is None else retry_after_s + min(jitter, 1.0)
