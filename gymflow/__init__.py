@@ -2,8 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
+from gymflow import user_roots
+
 if TYPE_CHECKING:
     from gymflow.collecting import collect as collect
+
+user_roots.install()
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "collect"]
