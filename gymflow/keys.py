@@ -8,8 +8,11 @@ import hashlib
 from collections.abc import Iterable
 from typing import Any
 
+from pydantic_core import PydanticSerializationError
+
 from gymflow.canonical import canonical_json
 from gymflow.contracts.model import ModelIdentity, Sampling
+from gymflow.contracts.rollout import EvidenceRecord
 from gymflow.contracts.task import Task
 
 SAMPLING_PROTOCOL = 1
@@ -34,13 +37,13 @@ def files_digest(files: Iterable[tuple[str, bytes]]) -> str:
     return total.hexdigest()
 
 
-def task_key(task: Task, rendered_input: list[dict[str, Any]], sandbox: dict[str, Any] | None) -> str:
-    """What the agent sees of a task: pairs tasks across runs. Sampling values in the row and the verifier's fields are not
-    part of it."""
+def task_key(task: Task, sandbox: dict[str, Any] | None) -> str:
+    """What the agent sees of a task with rendered input: pairs tasks across runs. Sampling values in the row and the
+    verifier's fields are not part of it."""
     create = task.responses_create_params
     return digest(
         {
-            "input": rendered_input,
+            "input": create.input,
             "instructions": create.instructions,
             "tools": create.tools or [],
             "tool_choice": create.tool_choice,
@@ -92,6 +95,15 @@ def rollout_key(
 ) -> str:
     """What was asked of one rollout. `agent` and `task` are digests; `occurrence` counts equal rows of one dataset."""
     return digest([agent, task, row_sampling, seed, repeat, occurrence])
+
+
+def evidence_digest(evidence: EvidenceRecord) -> str:
+    """What a verifier may read. Computed once, when the rollout ends, and stored with it."""
+    try:
+        written = evidence.model_dump_json().encode()
+    except PydanticSerializationError:  # a lone surrogate in what the model said
+        written = canonical_json(evidence.model_dump(mode="json"))
+    return hashlib.sha256(written).hexdigest()
 
 
 def verdict_key(

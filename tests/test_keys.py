@@ -10,7 +10,6 @@ ROW = {
     "expected_answer": "4",
     "tags": ["easy"],
 }
-INPUT = [{"role": "user", "content": "2+2?"}]
 
 
 def agent_digest(**changes):
@@ -33,7 +32,7 @@ def test_golden_digests():
     golden = {
         "digest": keys.digest({"b": 1, "a": [1.5, "é"]}),
         "files": keys.files_digest([("b.py", b"2"), ("a.py", b"1")]),
-        "task_key": keys.task_key(task, INPUT, None),
+        "task_key": keys.task_key(task, None),
         "row": keys.row_digest(task),
         "agent": agent_digest(),
         "rollout": keys.rollout_key("a", "t", row_sampling={}, seed=7, repeat=0, occurrence=0),
@@ -60,7 +59,7 @@ GOLDEN = {
 def test_the_verifiers_fields_do_not_change_what_the_agent_sees():
     other = Task.model_validate(ROW | {"expected_answer": "5", "tags": []})
     task = Task.model_validate(ROW)
-    assert keys.task_key(task, INPUT, None) == keys.task_key(other, INPUT, None)
+    assert keys.task_key(task, None) == keys.task_key(other, None)
     assert keys.row_digest(task) != keys.row_digest(other)
 
 

@@ -44,6 +44,7 @@ class Rollout(Record):
     usage: Usage = Field(default_factory=Usage)
     cost_usd: float | None = None
     sampled_in: str = Field(description="Run id in which it was sampled; another run's where it was reused.")
+    evidence_digest: str = Field(description="SHA-256 of the evidence as JSON; part of every verdict's key.")
     weight_version: str | None = None
 
 

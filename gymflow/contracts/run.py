@@ -10,6 +10,9 @@ from gymflow.contracts.environment import Manifest
 from gymflow.contracts.model import ModelIdentity, ModelSpec, Sampling
 from gymflow.contracts.verdict import Judged
 
+AUXILIARY_ROLES = ("judge", "user")
+"""Names in a run's `models` map that serve verifiers and simulated users instead of being evaluated."""
+
 
 class EnvironmentSelection(Contract):
     """One environment of a run, with what this run changes about it."""
@@ -82,6 +85,11 @@ class RunConfig(Contract):
     skip_bad_rows: bool = Field(False, description="Leave unreadable dataset rows out, counted, instead of refusing.")
     vary: dict[str, list[Any]] = Field(default_factory=dict, description="An ablation over one field.")
 
+    @property
+    def models_sampled(self) -> list[str]:
+        """Models that are evaluated: all but those with an auxiliary role such as `judge` or `user`."""
+        return [name for name in self.models if name not in AUXILIARY_ROLES]
+
 
 class Fingerprint(Contract):
     """Named digests of what a run sampled with and scored with (DESIGN: identity and reuse)."""
@@ -117,7 +125,7 @@ class RunDocument(Contract):
     config: RunConfig
     fingerprint: Fingerprint
     environments: dict[str, Manifest] = Field(description="By name, as merged for this run.")
-    agents: dict[str, AgentSpec] = Field(description="Resolved: every agent has a harness.")
+    agents: dict[str, dict[str, AgentSpec]] = Field(description="By environment and name; every agent has a harness.")
     identities: dict[str, ModelIdentity] = Field(description="By model name in the run.")
     versions: dict[str, str] = Field(description="gymflow, python, platform and the distributions that matter.")
     accepted_drift: list[str] = Field(

@@ -13,6 +13,7 @@ import orjson
 from gymflow.contracts.outcome import StopReason
 from gymflow.contracts.rollout import EvidenceRecord
 from gymflow.contracts.trajectory import ToolCall, Trajectory
+from gymflow.items import function_calls, output_text
 
 
 class Evidence:
@@ -78,20 +79,12 @@ class Evidence:
     @cached_property
     def final_text(self) -> str:
         """Text of the assistant messages in the last model response, without reasoning; empty if it said nothing."""
-        texts = []
-        for item in self.response.get("output") or ():
-            if item.get("type", "message") == "message" and item.get("role", "assistant") == "assistant":
-                content = item.get("content")
-                if isinstance(content, str):
-                    texts.append(content)
-                else:
-                    texts.extend(part.get("text") or "" for part in content or () if part.get("type") == "output_text")
-        return "\n".join(text for text in texts if text)
+        return output_text(self.response.get("output") or ())
 
     @property
     def final_tool_calls(self) -> list[dict[str, Any]]:
         """`function_call` items of the last model response (asked for, perhaps never executed)."""
-        return [item for item in self.response.get("output") or () if item.get("type") == "function_call"]
+        return function_calls(self.response.get("output") or ())
 
     @property
     def tool_calls(self) -> list[ToolCall]:
