@@ -18,7 +18,7 @@ import orjson
 
 from gymflow.contracts.outcome import StopReason
 from gymflow.contracts.run import Budgets
-from gymflow.contracts.trajectory import CallTokens, ModelCall, Usage
+from gymflow.contracts.trajectory import CallTokens, ModelCall
 from gymflow.errors import RolloutFailure, StopEpisode
 from gymflow.keys import derived_seed, digest
 from gymflow.models.base import ContextOverflow, Item, ModelError, ModelRequest, ModelResponse
@@ -75,16 +75,6 @@ class ModelClient:
         self._finish(record, response, upstream, place)
         history.add(record.index, place.parent, request.input[place.covered :], response.output, request.instructions)
         return response
-
-    def usage(self, role: str | None = None) -> Usage:
-        """Tokens over all answered calls, or those of one role; None where no call reported a figure."""
-        total = Usage()
-        for call in self.calls:
-            if role is None or call.role == role:
-                for name, value in call.usage:
-                    if value is not None:
-                        setattr(total, name, (getattr(total, name) or 0) + value)
-        return total
 
     def _within_budgets(self, role: str) -> None:
         budgets = self._budgets

@@ -5,6 +5,7 @@ from importlib import import_module
 from gymflow.contracts.model import ModelSpec
 from gymflow.errors import InputError
 from gymflow.models.base import Provider
+from gymflow.suggest import did_you_mean
 
 PROVIDERS: dict[str, tuple[str, str]] = {
     "openai": ("gymflow.models.openai:OpenAI", "any OpenAI-compatible endpoint, Chat Completions or Responses"),
@@ -17,11 +18,7 @@ PROVIDERS: dict[str, tuple[str, str]] = {
 def provider_class(name: str) -> type[Provider]:
     """The provider's class. Raises InputError, with the nearest name, for one that does not exist."""
     if name not in PROVIDERS:
-        from rapidfuzz.process import extractOne
-
-        near = extractOne(name, PROVIDERS.keys(), score_cutoff=60)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise InputError(f"there is no model provider {name!r}{hint} There are: {', '.join(sorted(PROVIDERS))}")
+        raise InputError(f"there is no model provider {name!r}; {did_you_mean(name, PROVIDERS)}")
     module, _, attribute = PROVIDERS[name][0].partition(":")
     loaded: type[Provider] = getattr(import_module(module), attribute)
     return loaded

@@ -1,0 +1,196 @@
+"""One HTTP endpoint: a shared session, JSON both ways, and errors in the endpoint's own words."""
+
+import asyncio
+import ipaddress
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import orjson
+
+from gymflow.contracts.outcome import FailureKind
+from gymflow.models.base import ContextOverflow, ModelError
+from gymflow.secrets import Redactor
+
+CONNECT_TIMEOUT_S = 10.0
+WORDS_LIMIT = 2000
+"""Most characters of an endpoint's own words that an error carries."""
+
+_OVERFLOW_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
+_OVERFLOW = re.compile(
+    r"(?i)context[ _](?:length|window|size|limit)|maximum (?:model|input|sequence) length|prompt is too long"
+    r"|input is too long|too many (?:input|prompt) tokens|max_model_len|reduce the length of the (?:messages|prompt|input)"
+)
+_RETRYABLE_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+_OUT_OF_QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+
+
+class Endpoint:
+    """A base URL with the headers that every request to it carries.
+
+    The session has no total time limit: the limit of a call is its caller's (`asyncio.timeout`), so that a long run cannot
+    exhaust a limit meant for one request.
+    """
+
+    def __init__(
+        self, base_url: str, *, headers: Mapping[str, str], key_name: str | None, connections: int | None
+    ) -> None:
+        """`key_name`: how a refused key is called in errors, never the key. `connections`: None is unbounded."""
+        self.base_url = base_url.rstrip("/")
+        self.headers = {"content-type": "application/json", **headers}
+        self._key_name = key_name
+        self._connections = connections or 0
+        # The key itself in whatever form the endpoint might quote it.
+        self.redactor = Redactor(part for value in headers.values() for part in (value, value.rpartition(" ")[2]))
+        self.shown_url = self.redactor.text(self.base_url)
+        self._session: aiohttp.ClientSession | None = None
+        self._proxy: str | None = None
+
+    async def open(self) -> None:
+        """Create the session; connections are made when they are needed."""
+        self._proxy = _proxy_for(self.base_url)
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self._connections, ttl_dns_cache=300, keepalive_timeout=60),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def close(self) -> None:
+        """Close all connections; idempotent."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Any:
+        """The JSON answer to a JSON request. Raises ModelError or ContextOverflow for any other answer, and for none."""
+        status, answer, content = await self.send("POST", path, orjson.dumps(body), headers)
+        if status != 200:
+            raise self.failure(status, answer, content)
+        return self.parsed(content)
+
+    async def send(
+        self, method: str, path: str, data: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers and body of one exchange. Raises ModelError where there is no answer."""
+        assert self._session is not None, "the endpoint is not open"
+        try:
+            async with self._session.request(
+                method,
+                self.base_url + path,
+                data=data,
+                headers={**self.headers, **headers} if headers else self.headers,
+                allow_redirects=False,
+                proxy=self._proxy,
+            ) as response:
+                return response.status, response.headers, await response.read()
+        except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
+            raise self.unreachable(error) from error
+
+    def unreachable(self, error: Exception) -> ModelError:
+        """No answer at all, or one that broke off."""
+        if isinstance(error, aiohttp.InvalidURL):
+            return ModelError(FailureKind.MODEL_ERROR, f"{self.shown_url} is not a URL that can be called")
+        words = self.redactor.text(str(error)) or type(error).__name__
+        if isinstance(error, aiohttp.ClientPayloadError):
+            return ModelError(
+                FailureKind.MODEL_ERROR, f"{self.shown_url} broke off its answer: {words}", retryable=True
+            )
+        return ModelError(FailureKind.MODEL_UNREACHABLE, f"{self.shown_url} is unreachable: {words}", retryable=True)
+
+    def parsed(self, content: bytes) -> Any:
+        """A 200 answer's JSON object. Some gateways wrap an error in a 200; that is an error."""
+        try:
+            payload = orjson.loads(content)
+        except orjson.JSONDecodeError:
+            payload = None
+        if not isinstance(payload, dict):
+            raise ModelError(
+                FailureKind.MODEL_ERROR,
+                f"{self.shown_url} answered 200 with something that is not a JSON object: {self._quoted(content)}",
+                status=200,
+                retryable=True,
+            )
+        error = payload.get("error")
+        if error and payload.get("object") != "response":
+            code = error.get("code") if isinstance(error, dict) else None
+            raise self.failure(code if isinstance(code, int) and code >= 400 else 500, {}, content)
+        return payload
+
+    def failure(self, status: int, headers: Mapping[str, str], content: bytes) -> ModelError | ContextOverflow:
+        """What an answer with an error status means."""
+        code, words = error_words(content)
+        words = self.redactor.text(words) or "(no words)"
+        if status in (400, 413, 422, 500) and (code in _OVERFLOW_CODES or _OVERFLOW.search(words)):
+            return ContextOverflow(words)
+        if status in (401, 403):
+            key = f" ({self._key_name})" if self._key_name else "; the model has no api_key"
+            return ModelError(
+                FailureKind.MODEL_ERROR, f"{self.shown_url} refused the key{key}: {status} {words}", status=status
+            )
+        if 300 <= status < 400:
+            where = self.redactor.text(headers.get("location", "elsewhere"))
+            message = f"{self.shown_url} redirects to {where}; set base_url to where the model really is"
+            return ModelError(FailureKind.MODEL_ERROR, message, status=status)
+        limited = status in (429, 503, 529) and code not in _OUT_OF_QUOTA
+        return ModelError(
+            FailureKind.MODEL_RATE_LIMITED if limited else FailureKind.MODEL_ERROR,
+            f"{self.shown_url} answered {status}: {words}",
+            status=status,
+            retryable=status in _RETRYABLE_STATUS and code not in _OUT_OF_QUOTA,
+            retry_after_s=retry_after_s(headers),
+        )
+
+    def _quoted(self, content: bytes) -> str:
+        return self.redactor.text(content[:200].decode("utf-8", "replace")) or "(nothing)"
+
+
+def error_words(content: bytes) -> tuple[str | None, str]:
+    """The error code, if there is one, and the message of an error body in any of the shapes that are in use."""
+    text = content.decode("utf-8", "replace").strip()
+    try:
+        payload = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        payload = None
+    if not isinstance(payload, dict):
+        return None, text[:WORDS_LIMIT]
+    error = payload.get("error", payload)
+    if isinstance(error, str):
+        return None, error[:WORDS_LIMIT]
+    if not isinstance(error, dict):
+        return None, text[:WORDS_LIMIT]
+    words = error.get("message") or error.get("detail") or payload.get("message") or payload.get("detail")
+    code = error.get("code") or error.get("type")
+    return code if isinstance(code, str) else None, (words if isinstance(words, str) else text)[:WORDS_LIMIT]
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the endpoint asks to wait: `retry-after-ms`, or `Retry-After` as seconds or as a date (RFC 9110)."""
+    try:
+        if milliseconds := headers.get("retry-after-ms"):
+            return max(0.0, float(milliseconds) / 1000)
+        value = headers.get("retry-after")
+        if not value:
+            return None
+        if re.fullmatch(r"\d+(\.\d+)?", value.strip()):
+            return float(value)
+        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def _proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for this URL; looked up once, as asking per request costs more than the request."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    try:
+        loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = host == "localhost"
+    if loopback or proxy_bypass(host):
+        return None
+    return getproxies().get(parts.scheme)
