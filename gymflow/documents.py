@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 from gymflow.errors import InputError
 from gymflow.suggest import closest, did_you_mean
 
-Path_ = tuple[str | int, ...]
+Key = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
 MAX_SHOWN = 20
 MAX_NODES = 200_000
@@ -45,17 +45,17 @@ _CoreLoader.add_constructor("tag:yaml.org,2002:int", _CoreLoader.construct_yaml_
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed file (or other source), and the line of every value and key by its path."""
+    """A parsed file (or other source), and the place of every value and key, such as `run.yaml:3`, by its path."""
 
     source: str
     data: Any
-    lines: Mapping[Path_, int] = field(default_factory=dict)
+    places: Mapping[Key, str] = field(default_factory=dict)
 
-    def where(self, path: Path_) -> str:
-        """`file:line` of a value, or of the nearest thing around it that has a position."""
+    def where(self, path: Key) -> str:
+        """The place of a value, or of the nearest thing around it that has one."""
         for end in range(len(path), -1, -1):
-            if path[:end] in self.lines:
-                return f"{self.source}:{self.lines[path[:end]]}"
+            if path[:end] in self.places:
+                return self.places[path[:end]]
         return self.source
 
     def validated(self, model: type[M]) -> M:
@@ -96,7 +96,7 @@ def parse_document(text: str, source: str) -> Document:
         raise InputError(f"{source}: nested too deeply") from error
     finally:
         loader.dispose()
-    return Document(source, data, reader.lines)
+    return Document(source, data, {path: f"{source}:{line}" for path, line in reader.lines.items()})
 
 
 def parse_value(text: str) -> Any:
@@ -142,13 +142,13 @@ def fault_message(fault: ErrorDetails, model: type[BaseModel]) -> str:
     return f"{message}, not {given!r}" if isinstance(given, str | int | float | bool | None) else message
 
 
-def field_names(model: type[BaseModel], parents: Path_ = ()) -> list[str]:
+def field_names(model: type[BaseModel], parents: Key = ()) -> list[str]:
     """The keys that a contract knows at a path inside it."""
     found = _model_at(model, parents)
     return list(found.model_fields) if found else []
 
 
-def _meant(name: str, model: type[BaseModel], parents: Path_) -> str:
+def _meant(name: str, model: type[BaseModel], parents: Key) -> str:
     siblings = field_names(model, parents)
     if closest(name, siblings):
         return did_you_mean(name, siblings)
@@ -159,7 +159,7 @@ def _meant(name: str, model: type[BaseModel], parents: Path_) -> str:
     return did_you_mean(name, siblings)
 
 
-def _model_at(model: type[BaseModel], path: Path_) -> type[BaseModel] | None:
+def _model_at(model: type[BaseModel], path: Key) -> type[BaseModel] | None:
     annotation: Any = model
     for part in path:
         annotation = _inside(annotation, part)
@@ -198,10 +198,10 @@ class _Reader:
 
     loader: _CoreLoader
     source: str
-    lines: dict[Path_, int] = field(default_factory=dict)
+    lines: dict[Key, int] = field(default_factory=dict)
     nodes: int = 0
 
-    def value(self, node: yaml.Node, path: Path_) -> Any:
+    def value(self, node: yaml.Node, path: Key) -> Any:
         self.nodes += 1
         if self.nodes > MAX_NODES:
             raise InputError(f"{self.source}: more than {MAX_NODES} values; aliases that multiply are refused")
@@ -212,7 +212,7 @@ class _Reader:
             return self._mapping(node, path)
         return self.loader.construct_object(node)
 
-    def _mapping(self, node: yaml.MappingNode, path: Path_) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode, path: Key) -> dict[str, Any]:
         values: dict[str, Any] = {}
         for key, child in node.value:
             line = key.start_mark.line + 1

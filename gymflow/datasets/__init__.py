@@ -1,19 +1,11 @@
 """Datasets: the rows of an environment's splits, as tasks.
 
-selected = load_split(entry, manifest, "test", task_fields=verifier.task_fields, limit=100)
-for row in selected.rows:
-    row.task_id, row.task
+for task in load_rows(entry, "test"):
+    items = rendered(task, manifest)
 """
 
-from gymflow.datasets.rows import (
-    Row,
-    RowFault,
-    Selected,
-    load_split,
-    prompt_of,
-    read_split,
-    split_digest,
-    split_file,
-)
+from gymflow.datasets.prompt import rendered
+from gymflow.datasets.rows import Row, RowFault, load_rows, read_rows
+from gymflow.datasets.source import Source, dataset_digest, source_of
 
-__all__ = ["Row", "RowFault", "Selected", "load_split", "prompt_of", "read_split", "split_digest", "split_file"]
+__all__ = ["Row", "RowFault", "Source", "dataset_digest", "load_rows", "read_rows", "rendered", "source_of"]

@@ -1,20 +1,45 @@
-"""From a row to the input that the model sees."""
+"""From a task to the input that the model sees."""
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from gymflow.canonical import canonical_json
-from gymflow.contracts.environment import PromptTemplate
+from gymflow.contracts.environment import Manifest, PromptTemplate
+from gymflow.contracts.task import Task
 from gymflow.suggest import did_you_mean
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}|[{}]")
 
 
-class Prompt:
-    """A prompt template, taken apart once.
+def rendered(task: Task, manifest: Manifest) -> list[dict[str, Any]]:
+    """The task's input as Responses items: its own, or what the manifest's prompt makes of its fields.
 
-    `{field}` is replaced by the row's field: text as it is, anything else as JSON. ValueError at construction for a brace that is
-    neither part of a placeholder nor doubled.
+    An environment with a session may begin without any. ValueError when a task has neither or both, or lacks a placeholder.
+    """
+    own = task.responses_create_params.input
+    prompt = compiled(manifest.prompt) if manifest.prompt else None
+    if own is None:
+        if prompt is not None:
+            return prompt.render(task)
+        if manifest.session is None:
+            raise ValueError("the row has no input, and the environment no prompt that makes one")
+        return []
+    if prompt is not None and prompt.placeholders and not prompt.missing(task):
+        raise ValueError("the row has its own input and also fills the environment's prompt; keep one of them")
+    return [{"role": "user", "content": own}] if isinstance(own, str) else own
+
+
+@lru_cache(maxsize=64)
+def compiled(template: PromptTemplate) -> "Prompt":
+    """The template taken apart, once."""
+    return Prompt(template)
+
+
+class Prompt:
+    """A prompt template: `{field}` is replaced by the task's field, text as it is, anything else as JSON.
+
+    ValueError at construction for a brace that is neither part of a placeholder nor doubled.
     """
 
     def __init__(self, template: PromptTemplate) -> None:
@@ -23,23 +48,24 @@ class Prompt:
             self._messages.insert(0, ("system", _parts(template.system, "system")))
         self.placeholders = sorted({name for _, parts in self._messages for name in parts[1::2]})
 
-    def fills(self, row: dict[str, Any]) -> bool:
-        """Whether the row has a value for every placeholder."""
-        return all(row.get(name) is not None for name in self.placeholders)
+    def missing(self, task: Task) -> list[str]:
+        """Placeholders that the task has no value for."""
+        return [name for name in self.placeholders if _field(task, name) is None]
 
-    def render(self, row: dict[str, Any]) -> list[dict[str, Any]]:
-        """The messages. ValueError names the placeholders that the row does not fill."""
-        if not self.fills(row):
-            missing = [name for name in self.placeholders if row.get(name) is None]
-            known = [name for name, value in row.items() if value is not None]
-            raise ValueError(
-                f"the prompt's placeholder {{{missing[0]}}} is not in the row; {did_you_mean(missing[0], known)}"
-            )
-        return [{"role": role, "content": _filled(parts, row)} for role, parts in self._messages]
+    def render(self, task: Task) -> list[dict[str, Any]]:
+        """The messages. ValueError names a placeholder that the task does not fill."""
+        if missing := self.missing(task):
+            hint = did_you_mean(missing[0], task.verifier_fields)
+            raise ValueError(f"the prompt's placeholder {{{missing[0]}}} is not in the row; {hint}")
+        return [{"role": role, "content": _filled(parts, task)} for role, parts in self._messages]
 
 
-def _filled(parts: list[str], row: dict[str, Any]) -> str:
-    return "".join(_text(row[part]) if position % 2 else part for position, part in enumerate(parts))
+def _field(task: Task, name: str) -> Any:
+    return getattr(task, name) if name in Task.model_fields else task.verifier_fields.get(name)
+
+
+def _filled(parts: list[str], task: Task) -> str:
+    return "".join(_text(_field(task, part)) if position % 2 else part for position, part in enumerate(parts))
 
 
 def _text(value: Any) -> str:
