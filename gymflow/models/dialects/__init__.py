@@ -1,8 +1,9 @@
 """The wire formats that models are spoken to in, as pure functions.
 
-Each module has up to four: `encode_request` and `decode_response` for calling an endpoint, `decode_request` and
-`encode_response` for being one. What they meet in is `ModelRequest` and `ModelResponse`, whose items are those of OpenAI's
-Responses API; a conversion between two dialects is a decoding followed by an encoding.
+`chat`, `responses` and `messages` call an endpoint: `encode_request` and `decode_response`. `serve_chat`, `serve_responses` and
+`serve_messages` are one: `decode_request`, `encode_response` and `encode_stream`. What they meet in is `ModelRequest` and
+`ModelResponse`, whose items are those of OpenAI's Responses API; a conversion between two dialects is a decoding followed by an
+encoding.
 """
 
 from collections.abc import Iterable

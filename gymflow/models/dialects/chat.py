@@ -43,7 +43,7 @@ def encode_request(
         "messages": encode_messages(request.input, request.instructions, reasoning_field),
     }
     if request.tools:
-        body["tools"] = [_encode_tool(tool) for tool in request.tools]
+        body["tools"] = [encode_tool(tool) for tool in request.tools]
         if request.tool_choice is not None:
             body["tool_choice"] = _encode_tool_choice(request.tool_choice)
         if request.parallel_tool_calls is not None:
@@ -237,7 +237,8 @@ def _encode_part(part: Item) -> Item:
     raise DialectError(f"chat has no content of type {kind!r}")
 
 
-def _encode_tool(tool: Item) -> Item:
+def encode_tool(tool: Item) -> Item:
+    """A function tool; its schema is shared with the item, not copied."""
     if tool.get("type", "function") != "function":
         raise DialectError(f"chat has no tools of type {tool.get('type')!r}")
     function = {key: tool[key] for key in ("name", "description", "parameters", "strict") if tool.get(key) is not None}
