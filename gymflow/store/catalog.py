@@ -1,0 +1,157 @@
+"""A store: its runs, and how they are found by name."""
+
+import contextlib
+import itertools
+import logging
+import os
+import shutil
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from gymflow.contracts.plan import PlannedRollout, PlannedTask
+from gymflow.contracts.run import RunDocument
+from gymflow.errors import InputError
+from gymflow.store import plan as plans
+from gymflow.store.artifacts import Artifacts
+from gymflow.store.files import Files, local_root
+from gymflow.store.layout import StoreLayout, check_run_id
+from gymflow.store.manifest import RunManifest, write_manifest
+from gymflow.store.reader import RunReader
+from gymflow.store.writer import RunWriter
+from gymflow.suggest import did_you_mean
+
+log = logging.getLogger(__name__)
+
+
+class Store:
+    """Opens a store; nothing is created before the first run is."""
+
+    def __init__(self, root: str | Path, *, files: Files | None = None) -> None:
+        self.layout = StoreLayout(local_root(root))
+        self._files = files or Files()
+        self.artifacts = Artifacts(self.layout.artifacts, self._files)
+
+    @property
+    def root(self) -> Path:
+        """The store's folder."""
+        return self.layout.root
+
+    def create_run(self, document: RunDocument, tasks: Iterable[PlannedTask], plan: Iterable[PlannedRollout]) -> None:
+        """Put a run with its plan in place in one step: a crash before that leaves no run. Raises InputError where it exists."""
+        run_id = check_run_id(document.run_id)
+        target = self.layout.run(run_id)
+        if target.document.exists():
+            raise InputError(f"run {run_id} exists already in {self.root}; resume it or choose another id.")
+        self._files.make_folder(self.layout.runs)
+        self._sweep()
+        draft = self.layout.run(f".new-{run_id}.{socket.gethostname()}.{os.getpid()}")
+        shutil.rmtree(draft.folder, ignore_errors=True)
+        try:
+            self._files.make_folder(draft.journal)
+            plans.write_plan(draft, run_id, tasks, plan, self._files)
+            write_manifest(draft, RunManifest(), self._files)
+            self._files.replace(draft.document, document.model_dump_json(indent=1).encode())
+            self._set_aside(target.folder)
+            self._files.rename(draft.folder, target.folder)
+        except OSError as error:
+            shutil.rmtree(draft.folder, ignore_errors=True)
+            raise InputError(f"{target.folder}: the run could not be created: {error.strerror or error}.") from error
+
+    def update_run(self, document: RunDocument) -> None:
+        """Replace `run.json`, as a resume does that changes the selection or accepts a drift. Hold the writer meanwhile."""
+        self._files.replace(self.layout.run(document.run_id).document, document.model_dump_json(indent=1).encode())
+
+    def extend_plan(self, run_id: str, tasks: Iterable[PlannedTask], plan: Iterable[PlannedRollout]) -> None:
+        """Append planned tasks and rollouts to a run, as a resume does whose repeats or selection grow."""
+        plans.extend_plan(self.layout.run(run_id), run_id, tasks, plan, self._files)
+
+    def runs(self) -> list[RunDocument]:
+        """All runs, newest first. One whose document cannot be read is left out with a warning."""
+        found = []
+        for run_id in self._ids():
+            try:
+                found.append(self.document(run_id))
+            except InputError as error:
+                log.warning("%s", error)
+        return sorted(found, key=lambda document: (document.created_at, document.run_id), reverse=True)
+
+    def document(self, run_id: str) -> RunDocument:
+        """`run.json` of a run by its full id."""
+        path = self.layout.run(run_id).document
+        try:
+            return RunDocument.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(step) for step in first["loc"])
+            raise InputError(f"{path}: cannot be read ({where + ': ' if where else ''}{first['msg']}).") from None
+
+    def resolve_run_id(self, name: str) -> str:
+        """The run id meant by a full id, a unique beginning of one, or `latest`. Raises InputError with a proposal."""
+        known = self._ids()
+        if name in known:
+            return name
+        if name == "latest":
+            if runs := self.runs():
+                return runs[0].run_id
+            raise InputError(f"there is no run in {self.root}.")
+        matching = [run_id for run_id in known if run_id.startswith(name)] if name else []
+        if len(matching) == 1:
+            return matching[0]
+        if matching:
+            raise InputError(
+                f"run {name!r} is the beginning of {len(matching)} runs: {', '.join(sorted(matching)[:5])}."
+            )
+        raise InputError(f"no run {name!r} in {self.root}; {did_you_mean(name, known)}")
+
+    def run(self, name: str) -> RunReader:
+        """Read a run by its name, see `resolve_run_id`."""
+        run_id = self.resolve_run_id(name)
+        return RunReader(self.layout.run(run_id), run_id, self.artifacts)
+
+    def writer(self, run_id: str) -> RunWriter:
+        """The writer of a run, by its full id: `async with store.writer(run_id) as writer`. Raises RunLocked on entering where
+        another process has it."""
+        if run_id not in self._ids():
+            raise InputError(f"no run {run_id!r} in {self.root}; {did_you_mean(run_id, self._ids())}")
+        return RunWriter(self.layout.run(run_id), run_id, self.artifacts, self._files)
+
+    def _ids(self) -> list[str]:
+        with contextlib.suppress(FileNotFoundError):
+            return [
+                entry.name
+                for entry in self.layout.runs.iterdir()
+                if not entry.name.startswith(".") and (entry / "run.json").exists()
+            ]
+        return []
+
+    def _set_aside(self, folder: Path) -> None:
+        """A folder of that name without `run.json` is no run, and nothing is ever appended to what lies in it."""
+        if not folder.exists():
+            return
+        for number in itertools.count():
+            aside = folder.with_name(f".leftover-{folder.name}.{number}")
+            if not aside.exists():
+                log.warning("%s holds no run (it has no run.json) and was moved to %s", folder, aside)
+                self._files.rename(folder, aside)
+                return
+
+    def _sweep(self) -> None:
+        """Remove drafts of processes that died while they created a run."""
+        host = socket.gethostname()
+        for draft in self.layout.runs.glob(".new-*"):
+            owner, _, pid = draft.name.rpartition(".")
+            if owner.endswith(f".{host}") and pid.isdigit() and not _alive(int(pid)):
+                shutil.rmtree(draft, ignore_errors=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -1,0 +1,84 @@
+"""The lease on a run: one process writes it.
+
+The lock is the operating system's (`flock`), so it ends with its owner however the owner ends; the file's content only
+says who that is.
+"""
+
+import fcntl
+import os
+import socket
+import time
+import weakref
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from gymflow.errors import RunLocked
+
+_held: "weakref.WeakSet[Lease]" = weakref.WeakSet()
+
+
+class Lease:
+    """Held from construction to `release`. Raises RunLocked, naming the owner, where another process (or another writer in
+    this one) holds it."""
+
+    def __init__(self, path: Path, run_id: str) -> None:
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        if not self._lock():
+            owner = os.pread(self._descriptor, 4096, 0)
+            self.release()
+            raise RunLocked(f"run {run_id} is being written by {_describe(owner)}; wait for it or stop it.")
+        me = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, orjson.dumps(me), 0)
+        _held.add(self)
+
+    def _lock(self) -> bool:
+        for _ in range(5):
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            except OSError:
+                time.sleep(0.01)  # a reader that asks `held` has the lock for microseconds
+        return False
+
+    def release(self) -> None:
+        """Idempotent."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        _held.discard(self)
+
+
+def held(path: Path) -> bool:
+    """Whether some process writes the run now."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _describe(owner: bytes) -> str:
+    try:
+        known = orjson.loads(owner)
+        since = datetime.fromtimestamp(known["since"], UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return f"process {known['pid']} on {known['host']} since {since}"
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return "another process"
+
+
+def _let_go_in_child() -> None:
+    # A lock belongs to all who share the descriptor: a forked worker that outlives its parent must not keep it.
+    for lease in list(_held):
+        lease.release()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)

@@ -1,0 +1,285 @@
+"""Reading one run: what its manifest commits, and the journal beyond it."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from gymflow.contracts.outcome import Status, StopReason
+from gymflow.contracts.plan import PlannedRollout, PlannedTask
+from gymflow.contracts.rollout import RolloutRecord
+from gymflow.contracts.run import RunDocument, VerdictSet
+from gymflow.contracts.trajectory import ModelCall, Trajectory
+from gymflow.contracts.verdict import VerdictRecord
+from gymflow.errors import InputError
+from gymflow.store import plan as plans
+from gymflow.store import records
+from gymflow.store.artifacts import Artifacts
+from gymflow.store.encoding import ARTIFACT, BIG_INTEGER, loads, resolve
+from gymflow.store.journal import Fault, scan
+from gymflow.store.layout import RunLayout, rollout_id
+from gymflow.store.lease import held
+from gymflow.store.manifest import RunManifest, read_manifest
+from gymflow.store.state import RunState, consistent, header, read_state, segments
+from gymflow.store.tables import SCHEMAS, parse_line, rows_of, to_arrow
+from gymflow.verifiers.evidence import Evidence
+
+_BATCH = 512
+_EVIDENCE_COLUMNS = ("plan_index", "seq", "flags", "trajectory", "response", "snapshot", "artifacts")
+
+
+@dataclass(slots=True)
+class StoredRollout:
+    """A completed rollout as a verifier is handed it: evidence and task stay JSON text until they are read."""
+
+    rollout_id: str
+    plan_index: int
+    task_index: int
+    task_id: str
+    environment: str
+    agent: str
+    evidence: Evidence
+    evidence_digest: str
+    task_text: str
+    task_flags: tuple[str, ...]
+
+    @property
+    def task(self) -> dict[str, Any]:
+        """The task row."""
+        row: dict[str, Any] = loads(self.task_text, self.task_flags)
+        return row
+
+
+class RunReader:
+    """Reads a run, also while another process writes it: every call sees what is durable then."""
+
+    def __init__(self, layout: RunLayout, run_id: str, artifacts: Artifacts) -> None:
+        self.run_id = run_id
+        self.layout = layout
+        self._artifacts = artifacts
+
+    @cached_property
+    def document(self) -> RunDocument:
+        """`run.json`."""
+        return RunDocument.model_validate_json(self.layout.document.read_bytes())
+
+    @property
+    def manifest(self) -> RunManifest:
+        """The manifest in force."""
+        return read_manifest(self.layout)
+
+    @property
+    def verdict_sets(self) -> list[VerdictSet]:
+        """In order of creation; the last is current."""
+        return list(self.manifest.verdict_sets)
+
+    @property
+    def being_written(self) -> bool:
+        """Whether a process has the run's lease now."""
+        return held(self.layout.lease)
+
+    def state(self) -> RunState:
+        """What is durable, with the sequence numbers of the records that count."""
+        return consistent(self.layout, lambda manifest: read_state(self.layout, manifest))
+
+    def completed(self) -> dict[int, Status]:
+        """Status by plan index of every rollout with a durable record. Reads no bodies."""
+        state = self.state()
+        return dict.fromkeys(state.failed, Status.FAILED) | dict.fromkeys(state.completed, Status.COMPLETED)
+
+    def faults(self) -> list[Fault]:
+        """Damage in the run's journal, past and present; empty for a healthy run."""
+        past = [Fault(**fault.model_dump()) for fault in self.manifest.faults]
+        return past + self.state().faults
+
+    def plan(self) -> Iterator[PlannedRollout]:
+        """The plan, in order."""
+        return plans.planned_rollouts(self.layout)
+
+    def planned(self) -> int:
+        """How many rollouts are planned."""
+        return int(pq.read_metadata(self.layout.plan).num_rows)
+
+    def pending(self) -> list[PlannedRollout]:
+        """Planned rollouts that are not completed: missing ones and failed ones."""
+        completed = self.state().completed
+        return [row for row in self.plan() if row.plan_index not in completed]
+
+    def tasks(self) -> Iterator[PlannedTask]:
+        """The run's tasks, in order."""
+        return plans.planned_tasks(self.layout)
+
+    def stored(self, *, batch_size: int = _BATCH) -> Iterator[list[StoredRollout]]:
+        """All completed rollouts with evidence and task, in batches; bodies are streamed, not held."""
+        state, batches = consistent(self.layout, self._open_evidence)
+        index = _Index.read(self.layout)
+        digests = self._narrow(("plan_index", "seq", "evidence_digest", "stop_reason"))
+        counted = set(state.completed.values())
+        extra = {seq: (digest, reason) for _, seq, digest, reason in digests if seq in counted}
+        waiting: list[StoredRollout] = []
+        for batch in batches:
+            for row in zip(*(batch[name].to_pylist() for name in _EVIDENCE_COLUMNS), strict=True):
+                if row[1] in counted:
+                    waiting.append(self._stored(row, index, *extra[row[1]]))
+                    if len(waiting) == batch_size:
+                        yield waiting
+                        waiting = []
+        if waiting:
+            yield waiting
+
+    def record(self, plan_index: int) -> RolloutRecord:
+        """Everything of one rollout. Raises InputError where nothing of it is durable."""
+        for record in self.records([plan_index]):
+            return record
+        raise InputError(f"run {self.run_id} holds nothing of rollout {plan_index} (yet).")
+
+    def records(self, plan_indices: Collection[int]) -> Iterator[RolloutRecord]:
+        """Everything of several rollouts, in the order in which they were stored; those without a record are left out."""
+        wanted = set(plan_indices)
+        state = self.state()
+        seqs = sorted(
+            seq for held_ in (state.completed, state.failed) for index, seq in held_.items() if index in wanted
+        )
+        for start in range(0, len(seqs), _BATCH):
+            chosen = seqs[start : start + _BATCH]
+            yield from consistent(self.layout, lambda manifest, chosen=chosen: self._records(manifest, chosen))  # type: ignore[misc]
+
+    def calls(self, plan_index: int) -> list[ModelCall]:
+        """The model calls of one rollout, in order."""
+        return self.record(plan_index).model_calls
+
+    def verdicts(self, plan_index: int) -> list[VerdictRecord]:
+        """The verdicts on one rollout, one a set, in the order in which they were given."""
+        return consistent(self.layout, lambda manifest: self._verdicts(manifest, plan_index))
+
+    def read_artifact(self, digest: str) -> bytes:
+        """An artifact of the store."""
+        return self._artifacts.read(digest)
+
+    def _open_evidence(self, manifest: RunManifest) -> tuple[RunState, Iterator[pa.RecordBatch | pa.Table]]:
+        state = read_state(self.layout, manifest)
+        files = [pq.ParquetFile(self.layout.part("evidence", part.file)) for part in manifest.parts.get("evidence", ())]
+        tails = [scan(path) for path in segments(self.layout, manifest)]
+
+        def batches() -> Iterator[pa.RecordBatch | pa.Table]:
+            for file in files:
+                with file:
+                    yield from file.iter_batches(_BATCH, columns=list(_EVIDENCE_COLUMNS), use_threads=False)
+            for tail in tails:
+                for _, text in tail:
+                    line = parse_line(text)
+                    for table, rows in rows_of(line, ("evidence",)):
+                        yield to_arrow(table, list(rows))
+
+        return state, batches()
+
+    def _narrow(self, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
+        def read(manifest: RunManifest) -> list[tuple[Any, ...]]:
+            found: list[tuple[Any, ...]] = []
+            for table in self._tables("rollouts", manifest, columns=list(columns)):
+                found += zip(*(table[name].to_pylist() for name in columns), strict=True)
+            return found
+
+        return consistent(self.layout, read)
+
+    def _stored(self, row: tuple[Any, ...], index: "_Index", digest: str, stop_reason: str | None) -> StoredRollout:
+        plan_index, _, flags, *texts = row
+        planned = index.plan[plan_index]
+        task = index.tasks[planned[0]]
+        parts: list[Any] = texts
+        if flags and (ARTIFACT in flags or BIG_INTEGER in flags):
+            parts = [records.parsed(text, flags) for text in texts]
+            parts = [resolve(part, self._artifacts.read) for part in parts] if ARTIFACT in flags else parts
+            parts[0] = Trajectory.model_validate(parts[0])
+        trajectory, response, snapshot, artifacts = parts
+        return StoredRollout(
+            rollout_id=planned[4],
+            plan_index=plan_index,
+            task_index=planned[0],
+            task_id=planned[1],
+            environment=planned[2],
+            agent=planned[3],
+            evidence=Evidence(
+                response=response,
+                trajectory=trajectory,
+                snapshot=snapshot,
+                artifacts=artifacts,
+                stop_reason=StopReason(stop_reason) if stop_reason else None,
+                read_artifact=self._artifacts.read,
+            ),
+            evidence_digest=digest,
+            task_text=task[0].as_py(),
+            task_flags=task[1],
+        )
+
+    def _tables(self, table: str, manifest: RunManifest, **options: Any) -> Iterator[pa.Table]:
+        """A table's parts, then its rows in the journal."""
+        for part in manifest.parts.get(table, ()):
+            yield pq.read_table(self.layout.part(table, part.file), **options)
+        for path in segments(self.layout, manifest):
+            rows = [
+                row for _, text in scan(path) for found in rows_of(parse_line(text), (table,)) for row in found.rows
+            ]
+            yield to_arrow(table, rows)
+
+    def _records(self, manifest: RunManifest, seqs: list[int]) -> list[RolloutRecord]:
+        found: dict[int, RolloutRecord] = {}
+        wanted = set(seqs)
+        for path in segments(self.layout, manifest):
+            for _, text in scan(path):
+                if header(text)["seq"] in wanted and (line := parse_line(text))["kind"] == "rollout":
+                    found[line["seq"]] = records.record_of_line(line, self._artifacts.read)
+        missing = [seq for seq in seqs if seq not in found]
+        rows = {table: self._rows_by_seq(table, manifest, missing) for table in SCHEMAS if table != "verdicts"}
+        for seq in missing:
+            if seq in rows["rollouts"]:
+                found[seq] = records.record_of(
+                    rows["rollouts"][seq][0],
+                    rows["attempts"].get(seq, ()),
+                    rows["evidence"][seq][0],
+                    rows["model_calls"].get(seq, ()),
+                    rows["tokens"].get(seq, ()),
+                    self._artifacts.read,
+                )
+        return [found[seq] for seq in seqs if seq in found]
+
+    def _rows_by_seq(self, table: str, manifest: RunManifest, seqs: list[int]) -> dict[int, list[dict[str, Any]]]:
+        found: dict[int, list[dict[str, Any]]] = {}
+        for part in manifest.parts.get(table, ()) if seqs else ():
+            for row in pq.read_table(self.layout.part(table, part.file), filters=[("seq", "in", seqs)]).to_pylist():
+                found.setdefault(row["seq"], []).append(row)
+        return found
+
+    def _verdicts(self, manifest: RunManifest, plan_index: int) -> list[VerdictRecord]:
+        wanted = rollout_id(self.run_id, plan_index)
+        latest: dict[str, dict[str, Any]] = {}
+        for table in self._tables("verdicts", manifest):
+            for row in table.filter(pc.equal(table["rollout_id"], wanted)).to_pylist():
+                latest[row["verdict_set"]] = row
+        return [records.verdict_of(row, self._artifacts.read) for row in latest.values()]
+
+
+@dataclass(slots=True)
+class _Index:
+    """Plan and tasks as the rescoring loop looks them up: task texts stay in Arrow."""
+
+    plan: dict[int, tuple[int, str, str, str, str]]
+    tasks: dict[int, tuple[pa.StringScalar, tuple[str, ...]]]
+
+    @classmethod
+    def read(cls, layout: RunLayout) -> "_Index":
+        names = ("plan_index", "task_index", "task_id", "environment", "agent", "run_id")
+        table = pq.read_table(layout.plan, columns=list(names))
+        plan = {
+            index: (task, task_id, environment, agent, rollout_id(run_id, index))
+            for index, task, task_id, environment, agent, run_id in zip(
+                *(table[name].to_pylist() for name in names), strict=True
+            )
+        }
+        rows = pq.read_table(layout.tasks, columns=["task_index", "task", "flags"])
+        columns = rows["task_index"].to_pylist(), rows["task"], rows["flags"].to_pylist()
+        return cls(plan, {index: (text, tuple(flags)) for index, text, flags in zip(*columns, strict=True)})

@@ -1,0 +1,349 @@
+"""The one writer of a run: makes rollouts and verdicts durable, and keeps the journal short."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+
+from gymflow.contracts.outcome import Status, VerdictFailure
+from gymflow.contracts.rollout import RolloutRecord
+from gymflow.contracts.run import VerdictSet
+from gymflow.contracts.verdict import VerdictRecord
+from gymflow.errors import InputError
+from gymflow.store import encoding, layout, manifest, parts
+from gymflow.store.artifacts import Artifacts
+from gymflow.store.files import Files
+from gymflow.store.journal import Journal, frame
+from gymflow.store.layout import RunLayout, rollout_id
+from gymflow.store.lease import Lease
+from gymflow.store.manifest import RecordedFault, RunManifest, read_manifest, write_manifest
+from gymflow.store.state import read_state, segments
+from gymflow.store.verdict_index import VerdictIndex
+
+log = logging.getLogger(__name__)
+
+ROLL_BYTES = 64 << 20
+"""Journal bytes after which a segment is converted to parts while the run goes on."""
+_VERDICTS_PER_LINE = 1000
+
+
+class RunWriter:
+    """Open with `Store.writer(run_id)`, as an async context manager.
+
+    Leaving the context normally waits for what was committed and gives the lease back; an exception gives it back at once.
+    Neither ends the run: `finish` does, when its caller finds it complete.
+    """
+
+    def __init__(self, run_layout: RunLayout, run_id: str, artifacts: Artifacts, files: Files) -> None:
+        self.run_id = run_id
+        self._layout = run_layout
+        self._artifacts = artifacts
+        self._files = files
+        self._manifest = RunManifest()
+        self._manifest_lock = asyncio.Lock()
+        self._rolling: asyncio.Task[None] | None = None
+        self._segment = 0
+
+    async def __aenter__(self) -> Self:
+        self._lease = Lease(self._layout.lease, self.run_id)
+        try:
+            await asyncio.to_thread(self._open)
+        except BaseException:
+            self._lease.release()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            await self.close()
+        else:
+            await self.abort()
+
+    def status(self, plan_index: int) -> Status | None:
+        """What the run holds for a row of its plan; None: nothing durable."""
+        return self._state.status(plan_index)
+
+    async def commit(self, record: RolloutRecord, verdicts: Sequence[VerdictRecord] = ()) -> None:
+        """Make a rollout and its verdicts durable, as one: when this returns, a crash loses neither.
+
+        A failed rollout may be followed by a later record of the same plan index, which takes its place. Raises ValueError
+        for a second record of a completed one, TypeError for evidence that has no JSON form, and InputError when the disk
+        does not take it (the run cannot go on then; what was acknowledged is safe).
+        """
+        rollout = record.rollout
+        index = rollout.plan_index
+        if rollout.rollout_id != rollout_id(self.run_id, index):
+            raise ValueError(f"rollout {rollout.rollout_id} of run {rollout.run_id} committed to run {self.run_id}")
+        if index in self._state.completed or index in self._in_flight:
+            raise ValueError(f"rollout {rollout.rollout_id} is durable already")
+        artifacts: encoding.Artifacts = {}
+        body, flags = encoding.dumps(record, artifacts)
+        verdict_rows, verdict_flags = _encode_verdicts(verdicts, artifacts)
+        seq, supersedes = self._take_seq(), self._state.failed.get(index)
+        head = {
+            "seq": seq,
+            "kind": "rollout",
+            "plan_index": index,
+            "status": rollout.status,
+            "supersedes": supersedes,
+            "flags": flags,
+        }
+        members = [orjson.dumps(head)[:-1], b',"record":', body, b',"verdicts":', verdict_rows]
+        if verdict_flags:
+            members += [b',"verdict_flags":', orjson.dumps(verdict_flags)]
+        self._in_flight.add(index)
+
+        def acknowledge(durable: bool) -> None:
+            self._in_flight.discard(index)
+            if durable:
+                self._state.add(index, seq, rollout.status, supersedes)
+                for row in verdicts:
+                    self._verdicts.add(row.verdict_set, index, seq, row.verdict is not None)
+
+        await self._append(b"".join(members)[1:], artifacts, acknowledge)
+
+    async def commit_verdicts(self, rows: Iterable[VerdictRecord]) -> int:
+        """Make verdicts of stored rollouts durable; returns how many were new.
+
+        A set holds one verdict a rollout: a row whose rollout has a reward in its set already is left out, so that rescoring
+        again changes nothing; a verdict that failed is replaced.
+        """
+        written = 0
+        batch: list[VerdictRecord] = []
+        for row in rows:
+            if await self._wanted(row):
+                batch.append(row)
+            if len(batch) == _VERDICTS_PER_LINE:
+                written += await self._commit_verdict_batch(batch)
+                batch = []
+        return written + (await self._commit_verdict_batch(batch) if batch else 0)
+
+    @property
+    def verdict_sets(self) -> list[VerdictSet]:
+        """In order of creation; the last is current."""
+        return list(self._manifest.verdict_sets)
+
+    async def add_verdict_set(self, verdict_set: VerdictSet) -> None:
+        """Announce a set before its verdicts. A set that exists is left as it is; raises InputError where it was judged by
+        something else."""
+        for known in self._manifest.verdict_sets:
+            if known.name == verdict_set.name:
+                if known.judged != verdict_set.judged:
+                    raise InputError(f"verdict set {known.name} of run {self.run_id} was judged by another verifier.")
+                return
+        async with self._manifest_lock:
+            await self._publish(verdict_sets=[*self._manifest.verdict_sets, verdict_set])
+
+    async def put_artifact(self, data: bytes) -> str:
+        """Store a file by its content, durably; returns the digest for `EvidenceRecord.artifacts`."""
+        return await asyncio.to_thread(self._artifacts.put, data)
+
+    async def roll(self) -> None:
+        """Convert the journal so far to Parquet parts, in a thread, while commits go on."""
+        if self._rolling is None:
+            self._start_rolling()
+        assert self._rolling is not None
+        await asyncio.shield(self._rolling)
+
+    async def finish(self) -> None:
+        """Convert what is left of the journal and merge small parts. The run can still be resumed and extended."""
+        try:
+            if self._rolling is not None:
+                await self.roll()
+            await self.roll()
+            async with self._manifest_lock:
+                await self._publish(**await asyncio.to_thread(self._merge, self._manifest), finished_at=time.time())
+            for path in manifest.unreferenced(self._layout, self._manifest):
+                self._files.remove(path)
+        except OSError as error:
+            raise InputError(
+                f"{self._layout.folder}: the journal could not be converted ({error.strerror or error}); it still holds "
+                "every rollout: mend that and resume the run."
+            ) from error
+
+    async def close(self) -> None:
+        """Wait for what was committed, then give the lease back. Idempotent."""
+        try:
+            if self._rolling is not None:
+                await asyncio.shield(self._rolling)
+            await self._journal.drain()
+        finally:
+            await self.abort()
+
+    async def abort(self) -> None:
+        """Give the lease back without waiting; what was acknowledged is durable. Idempotent."""
+        if self._rolling is not None:
+            await asyncio.wait([self._rolling])
+        await asyncio.to_thread(self._journal.close)
+        self._lease.release()
+
+    def _open(self) -> None:
+        self._manifest = read_manifest(self._layout)
+        for path in manifest.unreferenced(self._layout, self._manifest):
+            self._files.remove(path)
+        self._files.make_folder(self._layout.journal)
+        known = segments(self._layout, self._manifest)
+        self._segment = int(known[-1].stem) if known else self._manifest.journal_from
+        self._journal = Journal(self._layout.journal, self._files)
+        self._journal.open(self._layout.segment(self._segment))
+        self._state = read_state(self._layout, self._manifest)
+        for fault in self._state.faults:
+            log.warning("%s: %d damaged bytes at %d: %s", fault.segment, fault.length, fault.offset, fault.reason)
+        self._seq = self._state.next_seq
+        self._in_flight: set[int] = set()
+        self._verdicts = VerdictIndex(self._layout)
+
+    def _take_seq(self) -> int:
+        self._seq += 1
+        return self._seq - 1
+
+    async def _append(self, members: bytes, artifacts: encoding.Artifacts, acknowledge: Callable[[bool], None]) -> None:
+        """Once submitted, a line's fate is told to `acknowledge` whether or not the caller is cancelled meanwhile."""
+        if artifacts:
+            try:
+                await asyncio.to_thread(self._put_all, artifacts)
+            except BaseException:
+                acknowledge(False)
+                raise
+        await self._journal.submit(frame(members), acknowledge).wait()
+        if self._rolling is None and self._journal.size >= ROLL_BYTES:
+            self._start_rolling()
+
+    def _put_all(self, artifacts: encoding.Artifacts) -> None:
+        for data in artifacts.values():
+            self._artifacts.put(data)
+
+    async def _wanted(self, row: VerdictRecord) -> bool:
+        if not self._verdicts.knows(row.verdict_set):
+            async with self._manifest_lock:
+                await asyncio.to_thread(self._verdicts.load, row.verdict_set, self._manifest)
+        return not self._verdicts.scored(row.verdict_set, layout.plan_index_of(row.rollout_id))
+
+    async def _commit_verdict_batch(self, rows: Sequence[VerdictRecord]) -> int:
+        artifacts: encoding.Artifacts = {}
+        text, flags = _encode_verdicts(rows, artifacts)
+        seq = self._take_seq()
+        superseded = []
+        for row in rows:
+            earlier = self._verdicts.failed(row.verdict_set, layout.plan_index_of(row.rollout_id))
+            if earlier is not None:
+                superseded.append({"rollout_id": row.rollout_id, "verdict_set": row.verdict_set, "seq": earlier})
+        head = {"seq": seq, "kind": "verdicts", "supersedes": superseded}
+        members = [orjson.dumps(head)[:-1], b',"verdicts":', text]
+        if flags:
+            members += [b',"verdict_flags":', orjson.dumps(flags)]
+
+        def acknowledge(durable: bool) -> None:
+            if durable:
+                self._state.superseded_verdicts += [manifest.DeadVerdict(**dead) for dead in superseded]
+                for row in rows:
+                    index = layout.plan_index_of(row.rollout_id)
+                    self._verdicts.add(row.verdict_set, index, seq, row.verdict is not None)
+
+        await self._append(b"".join(members)[1:], artifacts, acknowledge)
+        return len(rows)
+
+    def _start_rolling(self) -> None:
+        self._rolling = asyncio.create_task(self._roll())
+        self._rolling.add_done_callback(self._rolled)
+
+    def _rolled(self, done: "asyncio.Task[None]") -> None:
+        self._rolling = None
+        if not done.cancelled() and (error := done.exception()) is not None:
+            log.warning("run %s: the journal could not be converted and stays as it is: %s", self.run_id, error)
+
+    async def _roll(self) -> None:
+        if self._journal.size == 0 and self._segment == self._manifest.journal_from:
+            return
+        self._segment += 1
+        await self._journal.rotate(self._layout.segment(self._segment))
+        async with self._manifest_lock:
+            before = self._manifest
+            paths = [path for path in segments(self._layout, before) if int(path.stem) < self._segment]
+            superseded = frozenset(self._state.superseded)
+            seq = self._seq
+            converted = await asyncio.to_thread(
+                parts.convert, self._layout, paths, before.next_part, superseded, self._files
+            )
+            self._state.superseded -= converted.dropped
+            found = converted.parts
+            await self._publish(
+                parts={table: [*before.parts.get(table, []), *found[table]] for table in found},
+                next_part=before.next_part + max(len(parts_of_table) for parts_of_table in found.values()),
+                journal_from=self._segment,
+                next_seq=seq,
+                superseded=sorted(self._state.superseded),
+                superseded_verdicts=list(self._state.superseded_verdicts),
+                faults=[*before.faults, *(RecordedFault(**asdict(fault)) for fault in converted.faults)],
+            )
+            await asyncio.to_thread(self._retire, paths, {fault.segment for fault in converted.faults})
+
+    def _retire(self, paths: Sequence[Path], damaged: set[str]) -> None:
+        for path in paths:
+            if path.name in damaged:
+                self._files.rename(path, path.with_suffix(".damaged"))
+            else:
+                self._files.remove(path)
+
+    def _merge(self, before: RunManifest) -> dict[str, Any]:
+        number = before.next_part
+        merged = {}
+        for table, committed in before.parts.items():
+            merged[table] = parts.merge(
+                self._layout,
+                table,
+                committed,
+                before.next_part,
+                before.superseded,
+                before.superseded_verdicts,
+                self._files,
+            )
+            number = max(number, before.next_part + len(merged[table]))
+        self._state.superseded -= set(before.superseded)
+        gone = set(before.superseded_verdicts)
+        self._state.superseded_verdicts = [dead for dead in self._state.superseded_verdicts if dead not in gone]
+        return {
+            "parts": merged,
+            "next_part": number,
+            "superseded": sorted(self._state.superseded),
+            "superseded_verdicts": list(self._state.superseded_verdicts),
+        }
+
+    async def _publish(self, **changes: Any) -> None:
+        changed = self._manifest.model_copy(update=changes)
+        await asyncio.to_thread(write_manifest, self._layout, changed, self._files)
+        self._manifest = changed
+
+
+def _encode_verdicts(
+    rows: Sequence[VerdictRecord], artifacts: encoding.Artifacts
+) -> tuple[bytes, list[list[str]] | None]:
+    """JSON array of verdicts, and the flags of each where any has one."""
+    texts, flags = [], []
+    for row in rows:
+        text, found = encoding.dumps(finite(row), artifacts)
+        texts.append(text)
+        flags.append(found)
+    return b"[%s]" % b",".join(texts), flags if any(flags) else None
+
+
+def finite(row: VerdictRecord) -> VerdictRecord:
+    """The row itself, or a verifier error where its reward is no number that a mean could be taken of."""
+    if row.verdict is None or row.verdict.reward - row.verdict.reward == 0.0:
+        return row
+    return row.model_copy(
+        update={
+            "verdict": None,
+            "passed": None,
+            "failure": VerdictFailure.VERIFIER_ERROR,
+            "failure_message": f"the verifier returned the reward {row.verdict.reward}, which is not finite",
+        }
+    )
