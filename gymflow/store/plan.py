@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gymflow.contracts.base import SCHEMA_VERSION
 from gymflow.contracts.plan import PlannedRollout, PlannedTask
 from gymflow.errors import InputError
 from gymflow.store.encoding import dumps, loads
@@ -47,6 +48,7 @@ TASKS = pa.schema(
         ("task", _TEXT),
     ]
 )
+PLAN, TASKS = (schema.with_metadata({"schema_version": str(SCHEMA_VERSION)}) for schema in (PLAN, TASKS))
 _BATCH = 4096
 
 

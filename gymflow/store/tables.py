@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from gymflow.contracts.base import SCHEMA_VERSION
 from gymflow.store.encoding import BIG_INTEGER, dumps_plain, loads
 
 MESSAGE_LIMIT = 500
@@ -155,6 +156,8 @@ SCHEMAS: dict[str, pa.Schema] = {
         ]
     ),
 }
+
+SCHEMAS = {table: schema.with_metadata({"schema_version": str(SCHEMA_VERSION)}) for table, schema in SCHEMAS.items()}
 
 Line = dict[str, Any]
 Row = tuple[Any, ...]

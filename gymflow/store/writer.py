@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import orjson
 
+from gymflow.contracts.base import SCHEMA_VERSION
 from gymflow.contracts.outcome import Status, VerdictFailure
 from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.run import VerdictSet
@@ -84,11 +85,13 @@ class RunWriter:
             raise ValueError(f"rollout {rollout.rollout_id} of run {rollout.run_id} committed to run {self.run_id}")
         if index in self._state.completed or index in self._in_flight:
             raise ValueError(f"rollout {rollout.rollout_id} is durable already")
+        self._check_sets(verdicts)
         artifacts: encoding.Artifacts = {}
         body, flags = encoding.dumps(record, artifacts)
         verdict_rows, verdict_flags = _encode_verdicts(verdicts, artifacts)
         seq, supersedes = self._take_seq(), self._state.failed.get(index)
         head = {
+            "schema_version": SCHEMA_VERSION,
             "seq": seq,
             "kind": "rollout",
             "plan_index": index,
@@ -221,6 +224,12 @@ class RunWriter:
         for data in artifacts.values():
             self._artifacts.put(data)
 
+    def _check_sets(self, rows: Iterable[VerdictRecord]) -> None:
+        if unknown := {row.verdict_set for row in rows} - {known.name for known in self._manifest.verdict_sets}:
+            raise ValueError(
+                f"verdict sets {sorted(unknown)} of run {self.run_id} were not announced (add_verdict_set)"
+            )
+
     async def _wanted(self, row: VerdictRecord) -> bool:
         if not self._verdicts.knows(row.verdict_set):
             async with self._manifest_lock:
@@ -228,6 +237,7 @@ class RunWriter:
         return not self._verdicts.scored(row.verdict_set, layout.plan_index_of(row.rollout_id))
 
     async def _commit_verdict_batch(self, rows: Sequence[VerdictRecord]) -> int:
+        self._check_sets(rows)
         artifacts: encoding.Artifacts = {}
         text, flags = _encode_verdicts(rows, artifacts)
         seq = self._take_seq()
@@ -236,7 +246,7 @@ class RunWriter:
             earlier = self._verdicts.failed(row.verdict_set, layout.plan_index_of(row.rollout_id))
             if earlier is not None:
                 superseded.append({"rollout_id": row.rollout_id, "verdict_set": row.verdict_set, "seq": earlier})
-        head = {"seq": seq, "kind": "verdicts", "supersedes": superseded}
+        head = {"schema_version": SCHEMA_VERSION, "seq": seq, "kind": "verdicts", "supersedes": superseded}
         members = [orjson.dumps(head)[:-1], b',"verdicts":', text]
         if flags:
             members += [b',"verdict_flags":', orjson.dumps(flags)]
