@@ -1,5 +1,6 @@
-"""Where the project's own files lie: beside the package in a checkout, inside it in a wheel."""
+"""Where things lie: the project's own files (beside the package in a checkout, inside it in a wheel), and the store."""
 
+import os
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
@@ -16,3 +17,8 @@ def shipped(folder: str) -> Path:
 def data_dir() -> Path:
     """Datasets and the embedded model."""
     return shipped("data")
+
+
+def store_root(given: str | Path | None = None) -> str:
+    """The store to use: the given one, else `$GYMFLOW_STORE`, else `./gymflow-store`."""
+    return str(given or os.environ.get("GYMFLOW_STORE") or "gymflow-store")

@@ -115,6 +115,15 @@ class VerdictSet(Contract):
     refers_to: str | None = Field(None, description="The set whose untouched verdicts a partial rescoring took over.")
 
 
+class EnvironmentOfRun(Contract):
+    """One environment of a run, as merged for it."""
+
+    reference: str = Field(description="Name or folder under which the registry finds it.")
+    split: str
+    benchmark: str | None = None
+    manifest: Manifest
+
+
 class RunDocument(Contract):
     """`run.json`: what a run is. Secrets are references or masked."""
 
@@ -124,7 +133,7 @@ class RunDocument(Contract):
     created_at: float
     config: RunConfig
     fingerprint: Fingerprint
-    environments: dict[str, Manifest] = Field(description="By name, as merged for this run.")
+    environments: dict[str, EnvironmentOfRun] = Field(description="By the name that rollouts of this run carry.")
     agents: dict[str, dict[str, AgentSpec]] = Field(description="By environment and name; every agent has a harness.")
     identities: dict[str, ModelIdentity] = Field(description="By model name in the run.")
     versions: dict[str, str] = Field(description="gymflow, python, platform and the distributions that matter.")

@@ -53,7 +53,9 @@ class ModelCall(Record):
     turn: int | None = None
     parent: int | None = Field(None, description="Index of the call whose history this one extends.")
     new_input: list[dict[str, Any]]
-    instructions: str | None = Field(None, description="Stored at the start of a history; a call with a parent has its.")
+    instructions: str | None = Field(
+        None, description="Stored at the start of a history; a call with a parent has its."
+    )
     tools_digest: str | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
     output: list[dict[str, Any]] = Field(default_factory=list)

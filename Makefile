@@ -1,0 +1,48 @@
+# The environment is .venv; set VENV or PYTHON to use another.
+VENV ?= .venv
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do $$p -c 'import sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo $$p && break; done)
+GYM = $(VENV)/bin/gym
+
+.PHONY: eval setup dev test quick slow lint up down clean
+
+eval: setup  ## The main job on the embedded model: 64 arithmetic tasks x 8 repeats
+	$(GYM) eval run arithmetic --repeats 8 --temperature 1
+
+setup: $(VENV)/.setup  ## gymflow and what it needs, into .venv
+
+dev: $(VENV)/.dev  ## ... and what its tests need
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "gymflow needs Python 3.11, 3.12 or 3.13 with its venv module; set PYTHON=/path/to/python" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.setup: $(VENV)/bin/python pyproject.toml
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.setup
+
+test: lint quick slow  ## Everything that CI runs
+
+lint: dev
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-logo
+
+quick: dev  ## Under five minutes
+	$(VENV)/bin/pytest -q -m "not slow and not server and not docker"
+
+slow: dev
+	$(VENV)/bin/pytest -q -m "slow or server or docker"
+
+up: setup  ## A Prefect server with UI on loopback, and a worker
+	$(GYM) up
+
+down: setup
+	$(GYM) down
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache dist

@@ -1,0 +1,131 @@
+"""From the flags of `gym eval run` to a run configuration. Flags win over the configuration file."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gymflow.config import apply_overrides, load_config, parse_assignments, parse_vary
+from gymflow.contracts.model import Sampling
+from gymflow.contracts.run import RunConfig
+from gymflow.errors import InputError
+from gymflow.models.providers import PROVIDERS
+
+DEFAULT_KEY = "OPENAI_API_KEY"
+
+
+@dataclass
+class RunOptions:
+    """What was typed; None and empty mean: not said."""
+
+    environments: list[str] = field(default_factory=list)
+    benchmark: str | None = None
+    split: str | None = None
+    limit: int | None = None
+    tasks: list[str] = field(default_factory=list)
+    harness: str | None = None
+    models: list[str] = field(default_factory=list)
+    base_url: str | None = None
+    api: str | None = None
+    api_key_env: str | None = None
+    repeats: int | None = None
+    seed: int | None = None
+    sampling: dict[str, Any] = field(default_factory=dict)
+    concurrency: int | None = None
+    reuse: str | None = None
+    shard: str | None = None
+    strict_routing: bool = False
+    skip_bad_rows: bool = False
+    assignments: list[str] = field(default_factory=list)
+    vary: list[str] = field(default_factory=list)
+
+
+def run_config(options: RunOptions, file: Path | None) -> RunConfig:
+    """The configuration that a run is planned from. Raises InputError naming the flag or the field of the file."""
+    document: dict[str, Any] = {}
+    if file is None and not options.environments:
+        raise InputError("name at least one environment, or a configuration with --config; see `gym list environments`")
+    if options.environments:
+        document["environments"] = [_selection(name, options) for name in options.environments]
+    if options.models or options.base_url or file is None:
+        document["models"] = _models(options)
+    simple = {"repeats": options.repeats, "seed": options.seed, "reuse": options.reuse}
+    document |= {name: value for name, value in simple.items() if value is not None}
+    document |= {name: True for name in ("strict_routing", "skip_bad_rows") if getattr(options, name)}
+    if options.concurrency is not None:
+        document["limits"] = {"concurrency": options.concurrency}
+    if sampling := {name: value for name, value in options.sampling.items() if value is not None}:
+        document["sampling"] = sampling
+    if options.shard:
+        document["shard"] = _shard(options.shard)
+    if options.vary:
+        document["vary"] = parse_vary(options.vary)
+    config = load_config(file, document)
+    return apply_overrides(config, parse_assignments(options.assignments))
+
+
+def _selection(name: str, options: RunOptions) -> dict[str, Any]:
+    selection = {
+        "name": name,
+        "benchmark": options.benchmark,
+        "split": options.split,
+        "limit": options.limit,
+        "tasks": options.tasks or None,
+        "harness": {"name": options.harness} if options.harness else None,
+    }
+    return {key: value for key, value in selection.items() if value is not None}
+
+
+def _models(options: RunOptions) -> dict[str, Any]:
+    names = options.models or (["openai:"] if options.base_url else ["embedded"])
+    specs = [_model(name, options) for name in names]
+    if len(specs) == 1:
+        return {"policy": specs[0]}
+    labels = [spec["model"] or spec["provider"] for spec in specs]
+    if len(set(labels)) < len(labels):
+        raise InputError(
+            f"--model names {', '.join(labels)}: each model once, or a configuration file with named models"
+        )
+    return dict(zip(labels, specs, strict=True))
+
+
+def _model(name: str, options: RunOptions) -> dict[str, Any]:
+    provider, _, served = name.partition(":")
+    if provider not in PROVIDERS:
+        provider, served = "openai", name
+    spec: dict[str, Any] = {"provider": provider, "model": served}
+    if provider in ("openai", "anthropic", "vllm"):
+        key = options.api_key_env or (DEFAULT_KEY if provider == "openai" and os.environ.get(DEFAULT_KEY) else None)
+        further = {"base_url": options.base_url, "api": options.api, "api_key": f"${{env:{key}}}" if key else None}
+        spec |= {field: value for field, value in further.items() if value is not None}
+    return spec
+
+
+def _shard(text: str) -> dict[str, int]:
+    index, slash, count = text.partition("/")
+    if not slash or not index.isdigit() or not count.isdigit() or not int(index) < int(count):
+        raise InputError(f"--shard {text}: write i/n with 0 <= i < n, such as 0/4")
+    return {"index": int(index), "count": int(count)}
+
+
+SAMPLING_FLAGS = tuple(name for name in Sampling.model_fields if name != "extra")
+
+
+def resumed_config(config: RunConfig, options: RunOptions) -> RunConfig:
+    """The configuration of an existing run with what this command changes; selection and repeats may grow."""
+    document = config.model_dump(mode="json", exclude_unset=True)
+    if options.environments:
+        document["environments"] = [_selection(name, options) for name in options.environments]
+    for selection in document["environments"]:
+        if options.limit is not None:
+            selection["limit"] = options.limit
+    if options.repeats is not None:
+        document["repeats"] = options.repeats
+    if options.concurrency is not None:
+        document.setdefault("limits", {})["concurrency"] = options.concurrency
+    if options.base_url is not None:
+        for model in document.get("models", {}).values():
+            model["base_url"] = options.base_url
+    if sampling := {name: value for name, value in options.sampling.items() if value is not None}:
+        document["sampling"] = document.get("sampling", {}) | sampling
+    return apply_overrides(RunConfig.model_validate(document), parse_assignments(options.assignments))

@@ -1,0 +1,113 @@
+"""Playing the evaluate flow from a terminal: where it is recorded, how it is watched, how it is interrupted."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import typer
+
+from cli.live import watching
+from cli.options import RunOptions, resumed_config, run_config
+from cli.scorecard import print_scorecards
+from gymflow.config import expand_vary
+from gymflow.contracts.report import Scorecard
+from gymflow.contracts.run import RunConfig
+from gymflow.errors import RunIncomplete
+from gymflow.metrics.scorecard import scorecard
+from gymflow.paths import store_root
+from gymflow.runtime.active import ActiveRun, watcher
+from gymflow.store import Store
+from gymflow.user_roots import VARIABLE
+
+EXIT_INCOMPLETE, EXIT_INTERRUPTED = 3, 130
+
+
+def run_evaluations(
+    options: RunOptions,
+    file: Path | None,
+    *,
+    resume: str | None,
+    allow_drift: list[str],
+    store: Path | None,
+    search_dirs: list[Path],
+    inline: bool,
+    json: bool,
+) -> None:
+    """One run, or one for each value of `--vary`; then the scorecards. Exits with 3 or 130 where that is how it ended."""
+    if search_dirs:
+        known = [part for part in os.environ.get(VARIABLE, "").split(os.pathsep) if part]
+        os.environ[VARIABLE] = os.pathsep.join([str(folder.resolve()) for folder in search_dirs] + known)
+    root = store_root(store)
+    if resume is None:
+        runs: list[tuple[RunConfig, str | None]] = [(one, None) for one in expand_vary(run_config(options, file))]
+    else:
+        document = Store(root).run(Store(root).resolve_run_id(resume)).document
+        runs = [(resumed_config(document.config, options), document.run_id)]
+    cards: list[Scorecard] = []
+    complete, interrupted = True, False
+    for config, run_id in runs:
+        card, ended, interrupted = _evaluate(config, run_id, str(root), allow_drift, inline)
+        cards.append(card)
+        complete = complete and ended
+        if interrupted:
+            break
+    print_scorecards(cards, json=json)
+    if interrupted or not complete:
+        sys.exit(EXIT_INTERRUPTED if interrupted else EXIT_INCOMPLETE)
+
+
+def _evaluate(
+    config: RunConfig, run_id: str | None, store: str, allow_drift: list[str], inline: bool
+) -> tuple[Scorecard, bool, bool]:
+    """The scorecard, whether the run is complete, and whether it was interrupted."""
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    from flows.evaluate import evaluate
+    from flows.server import api_url
+    from tasks.plan import new_run_id
+
+    run_id = run_id or new_run_id(config)
+    url = api_url(inline)
+    interrupted = asyncio.Event()
+
+    async def play() -> None:
+        watcher.set(lambda run: _watched(run, interrupted))
+        function = evaluate if url else evaluate.fn
+        await function(config, run_id, store, allow_drift)
+
+    with temporary_settings({PREFECT_API_URL: url}) if url else contextlib.nullcontext():
+        try:
+            asyncio.run(play())
+            complete = True
+        except RunIncomplete as error:
+            typer.echo(f"gym: {error}", err=True)
+            complete = False
+    return scorecard(Store(Path(store)), run_id), complete, interrupted.is_set()
+
+
+@contextlib.asynccontextmanager
+async def _watched(run: ActiveRun, interrupted: asyncio.Event) -> AsyncIterator[None]:
+    """Show the run. The first Ctrl-C drains it, a second one leaves at once; either way it can be resumed."""
+    loop = asyncio.get_running_loop()
+
+    def interrupt() -> None:
+        if interrupted.is_set():
+            loop.remove_signal_handler(signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+            return
+        interrupted.set()
+        typer.echo("gym: finishing what is running (Ctrl-C again to leave at once)", err=True)
+        stopping.append(loop.create_task(run.stop()))
+
+    stopping: list[asyncio.Task[None]] = []
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    try:
+        async with watching(run):
+            yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        await asyncio.gather(*stopping)

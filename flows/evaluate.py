@@ -1,0 +1,31 @@
+"""Evaluate: from a run configuration to a scorecard. Only the order of the steps lives here."""
+
+from prefect import flow
+
+from gymflow.contracts.report import Scorecard
+from gymflow.contracts.run import RunConfig
+from gymflow.errors import RunIncomplete
+from gymflow.runtime.opening import opened
+from tasks.aggregate import aggregate
+from tasks.plan import new_run_id, plan_run
+from tasks.run import run_chunks
+from tasks.validate import validate
+
+
+@flow(name="evaluate", flow_run_name="evaluate {config.name}", persist_result=False)
+async def evaluate(
+    config: RunConfig, run_id: str | None = None, store: str | None = None, accept_drift: list[str] | None = None
+) -> Scorecard:
+    """Sample what the store lacks, score it, and report. A run id that exists is resumed: Retry continues, Run again starts
+    anew. Raises RunIncomplete when rollouts are missing or failed, after everything else was reported."""
+    run_id = run_id or new_run_id(config)
+    await validate(config)
+    await plan_run(config, run_id, store, accept_drift or [])
+    async with opened(run_id, store) as run:
+        await run_chunks(run)
+    card = await aggregate(run_id, store)
+    if card.incomplete:
+        raise RunIncomplete(
+            f"{card.incomplete} rollouts are missing or failed; `gym eval run --resume {run_id}` runs them"
+        )
+    return card

@@ -1,0 +1,197 @@
+"""Scored rollouts for a trainer's loop: the same scheduler, without Prefect and without reuse.
+
+model = ModelSpec(provider="vllm", model="policy", base_url=url)
+async for sample in collect("arithmetic", "simple", model, repeats=8, weight_version="step-40"):
+    sample.record.model_calls[0].tokens, sample.verdict.verdict.reward
+"""
+
+import asyncio
+import hashlib
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gymflow.contracts.agent import AgentSpec, ComponentRef
+from gymflow.contracts.model import ModelIdentity, ModelSpec, Sampling
+from gymflow.contracts.plan import PlannedRollout
+from gymflow.contracts.rollout import RolloutRecord
+from gymflow.contracts.run import Budgets, EnvironmentSelection, Limits, RunConfig
+from gymflow.contracts.task import Task
+from gymflow.contracts.verdict import VerdictRecord
+from gymflow.errors import InputError
+from gymflow.models.base import ModelRequest, ModelResponse, Provider
+from gymflow.models.gateway import Gateway
+from gymflow.registry import Registry
+from gymflow.runtime.opening import open_components
+from gymflow.runtime.planning import Planner
+from gymflow.runtime.pool import Pool
+from gymflow.runtime.rollout import Player
+from gymflow.runtime.scoring import verdict_set_of
+from gymflow.store import Store
+
+POLICY = "policy"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One rollout with its verdict; the verdict is None where infrastructure failed the rollout."""
+
+    record: RolloutRecord
+    verdict: VerdictRecord | None
+
+
+async def collect(
+    tasks: str | EnvironmentSelection,
+    agent: str | AgentSpec | None = None,
+    model: ModelSpec | Provider | None = None,
+    *,
+    repeats: int = 1,
+    seed: int | None = None,
+    sampling: Sampling | None = None,
+    budgets: Budgets | None = None,
+    limits: Limits | None = None,
+    weight_version: str | None = None,
+    store: str | Path | None = None,
+) -> AsyncIterator[Sample]:
+    """Yield scored rollouts as they end, in no particular order.
+
+    `tasks` is an environment by name, or a selection of it (split, task ids, limit). `agent` is a harness by name or an agent
+    specification; default: the environment's harness. `model` is a specification, or a provider that is already open and stays
+    so, which is how a trainer hands in its own engine; default: the embedded model. With a `store` every sample is durable
+    there before it is yielded. Without a seed, two calls with equal arguments sample differently.
+
+    Raises InputError for bad arguments or a model that cannot be called, EndpointDown when it goes away for good.
+    """
+    provider = model if isinstance(model, Provider) else None
+    spec = provider.spec if provider else model or ModelSpec(provider="embedded")
+    assert isinstance(spec, ModelSpec)
+    config = RunConfig(
+        name="collect",
+        environments=[EnvironmentSelection(name=tasks) if isinstance(tasks, str) else tasks],
+        models={POLICY: spec},
+        agents=_agents(agent),
+        repeats=repeats,
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        sampling=sampling or Sampling(),
+        budgets=budgets or Budgets(),
+        limits=limits or Limits(),
+        reuse="none",
+    )
+    async with _collecting(config, provider, weight_version, store) as samples:
+        async for sample in samples:
+            yield sample
+
+
+def _agents(agent: str | AgentSpec | None) -> dict[str, AgentSpec]:
+    if agent is None:
+        return {}
+    if isinstance(agent, str):
+        return {agent: AgentSpec(harness=ComponentRef(name=agent), model=POLICY)}
+    return {agent.harness.name if agent.harness else POLICY: agent}
+
+
+@asynccontextmanager
+async def _collecting(
+    config: RunConfig, provider: Provider | None, weight_version: str | None, root: str | Path | None
+) -> AsyncIterator[AsyncIterator[Sample]]:
+    registry = Registry()
+    gateway = Gateway(
+        config.models,
+        concurrency=config.limits.concurrency,
+        unreachable_s=config.limits.unreachable_s,
+        providers={POLICY: _Lent(provider)} if provider else None,
+    )
+    planner = Planner(config, registry, gateway.identities())
+    run_id = f"collect-{time.strftime('%m%d-%H%M%S')}-{secrets.token_hex(4)}"
+    planned_tasks = list(planner.tasks())
+    plan = list(planner.rollouts())
+    if not plan:
+        raise InputError("nothing is selected to collect from")
+    selected = planner.selected[0]
+    environment = selected.environment
+    chosen = verdict_set_of({selected.label: environment})
+    kept: dict[str, bytes] = {}
+    async with AsyncExitStack() as stack:
+        writer = None
+        if root is not None:
+            place = Store(root)
+            place.create_run(planner.document(run_id), planned_tasks, plan)
+            writer = await stack.enter_async_context(place.writer(run_id))
+            await writer.add_verdict_set(chosen)
+        await stack.enter_async_context(gateway)
+        await gateway.probe()
+        await open_components(stack, [environment], selected.agents.values())
+        player = Player(
+            run_id=run_id,
+            gateway=gateway,
+            budgets=config.budgets,
+            limits=config.limits,
+            put_artifact=writer.put_artifact if writer else _keeping(kept),
+            read_artifact=place.artifacts.read if writer else kept.__getitem__,
+            verdict_set=chosen.name,
+            weight_version=weight_version,
+        )
+        rows = {task.task_index: Task.model_validate(task.task) for task in planned_tasks}
+        done: asyncio.Queue[Sample] = asyncio.Queue(maxsize=config.limits.concurrency)
+
+        async def one(planned: PlannedRollout) -> None:
+            record, verdict = await player.sample(
+                planned, rows[planned.task_index], environment, selected.agents[planned.agent]
+            )
+            if writer:
+                await writer.commit(record, [verdict] if verdict else [])
+            await done.put(Sample(record, verdict))
+
+        pool = await stack.enter_async_context(Pool(config.limits.concurrency))
+        playing = asyncio.create_task(pool.map(one, plan))
+        stack.callback(playing.cancel)
+        yield _drained(done, playing)
+        if writer:
+            await writer.finish()
+
+
+async def _drained(done: "asyncio.Queue[Sample]", playing: "asyncio.Task[None]") -> AsyncIterator[Sample]:
+    """Samples as they come; ends when all were played, raises what ended the playing."""
+    while not (playing.done() and done.empty()):
+        waiting = asyncio.create_task(done.get())
+        await asyncio.wait([waiting, playing], return_when=asyncio.FIRST_COMPLETED)
+        if waiting.done():
+            yield waiting.result()
+        else:
+            waiting.cancel()
+            playing.result()
+
+
+def _keeping(kept: dict[str, bytes]) -> Callable[[bytes], Awaitable[str]]:
+    async def put(data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        kept[digest] = data
+        return digest
+
+    return put
+
+
+class _Lent(Provider):
+    """A caller's provider, which the gateway must neither open nor close."""
+
+    def __init__(self, provider: Provider) -> None:
+        super().__init__(provider.spec)
+        self._provider = provider
+
+    async def open(self) -> None:
+        """It is open already."""
+
+    async def close(self) -> None:
+        """It stays open."""
+
+    def identity(self) -> ModelIdentity:
+        return self._provider.identity()
+
+    async def probe(self) -> None:
+        await self._provider.probe()
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        return await self._provider.complete(request)

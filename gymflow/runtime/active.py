@@ -1,0 +1,97 @@
+"""A run that is being worked on: its lease, its models, its slots, and the rollouts that are still to do."""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from gymflow.contracts.plan import PlannedRollout
+from gymflow.contracts.run import RunDocument
+from gymflow.contracts.task import Task
+from gymflow.runtime.components import RunAgent, RunEnvironment
+from gymflow.runtime.pool import Pool
+from gymflow.runtime.progress import Progress
+from gymflow.runtime.rollout import Player
+from gymflow.store import RunReader, RunWriter
+from gymflow.store.planned import PlanTable, TaskTable
+
+DRAIN_S = 8.0
+"""How long running rollouts may finish once a stop was asked for; a command must be gone within 10 s."""
+
+
+@dataclass
+class ActiveRun:
+    """One process's hold on a run, from the lease to the last commit."""
+
+    document: RunDocument
+    reader: RunReader
+    writer: RunWriter
+    environments: dict[str, RunEnvironment]
+    agents: dict[tuple[str, str], RunAgent]
+    player: Player
+    pool: Pool
+    progress: Progress
+    plan: PlanTable
+    tasks: TaskTable
+    completed: frozenset[int]
+    stopping: bool = False
+
+    @property
+    def run_id(self) -> str:
+        return self.document.run_id
+
+    @property
+    def chunk_window(self) -> int:
+        """Chunks at once: enough that the end of one never leaves a slot idle."""
+        limits = self.document.config.limits
+        return math.ceil(limits.concurrency / limits.chunk_size) + 1
+
+    def pending(self, chunk: int) -> bool:
+        """Whether the store lacked any rollout of a chunk when the run was opened."""
+        return not self.completed.issuperset(self.plan.chunk_indices(chunk))
+
+    async def run_chunk(self, chunk: int) -> None:
+        """Play what the store lacks of a chunk; returns when it is durable."""
+        rows = self.plan.rows(chunk, self.completed)
+        tasks = {index: Task.model_validate(self.tasks[index]) for index in {row.task_index for row in rows}}
+
+        async def play(planned: PlannedRollout) -> None:
+            record, verdict = await self.player.sample(
+                planned,
+                tasks[planned.task_index],
+                self.environments[planned.environment],
+                self.agents[planned.environment, planned.agent],
+            )
+            await self.writer.commit(record, [verdict] if verdict else [])
+            self.progress.count(record, verdict)
+
+        await self.pool.map(play, rows)
+
+    async def stop(self) -> None:
+        """Begin nothing more; what runs may finish for a while, then it is left to be run again."""
+        self.stopping = True
+        await self.pool.drain(DRAIN_S)
+
+
+_active: dict[str, ActiveRun] = {}
+
+Watch = Callable[[ActiveRun], AbstractAsyncContextManager[Any]]
+watcher: ContextVar[Watch] = ContextVar("watcher", default=lambda _: nullcontext())
+"""Who looks on while a run works, such as the live display of a terminal."""
+
+
+@contextmanager
+def holding(run: ActiveRun) -> Iterator[None]:
+    """Let steps find the run for as long as the block lasts."""
+    _active[run.run_id] = run
+    try:
+        yield
+    finally:
+        del _active[run.run_id]
+
+
+def active_run(run_id: str) -> ActiveRun:
+    """The run that this process works on; steps get at it by its id, since their inputs have to be small and plain."""
+    return _active[run_id]

@@ -1,0 +1,101 @@
+"""A run's parts, instantiated: what a run document names becomes objects that rollouts are played and scored with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from gymflow import keys
+from gymflow.contracts.agent import AgentSpec, ComponentRef
+from gymflow.contracts.environment import Manifest
+from gymflow.contracts.model import ModelIdentity, Sampling
+from gymflow.contracts.run import RunConfig
+from gymflow.contracts.task import Task
+from gymflow.contracts.verdict import Judged
+from gymflow.environments import Session
+from gymflow.errors import InputError
+from gymflow.harnesses import Harness
+from gymflow.registry import EnvironmentEntry, Registry
+from gymflow.verifiers import Verifier
+
+
+@dataclass(slots=True)
+class RunAgent:
+    """A harness in one environment on one model of the run."""
+
+    harness: Harness
+    model: str
+    sampling: Sampling
+
+
+@dataclass(slots=True)
+class RunEnvironment:
+    """An environment as merged for this run."""
+
+    manifest: Manifest
+    session: type[Session]
+    verifier: Verifier[Any]
+    judged: Judged
+
+    def open_session(self, task: Task, seed: int) -> Session:
+        """A fresh session for one rollout."""
+        return self.session(task, seed=seed, parameters=self.manifest.session_parameters)
+
+    def verifier_fields(self, task: Task) -> BaseModel:
+        """The verifier's own fields of a task row, validated."""
+        return self.verifier.task_fields.model_validate(task.verifier_fields)
+
+
+def run_environment(
+    registry: Registry, entry: EnvironmentEntry, manifest: Manifest, judge: ModelIdentity | None
+) -> RunEnvironment:
+    """Session class and verifier of an environment, with the manifest as merged for the run."""
+    name = manifest.verifier.name
+    verifier = registry.verifier_class(name, entry)
+    parameters = validated(verifier.Parameters, manifest.verifier, f"verifier {name!r}")
+    return RunEnvironment(
+        manifest=manifest,
+        session=registry.session_class(entry),
+        verifier=verifier(parameters),
+        judged=Judged(
+            verifier=name,
+            version=verifier.version,
+            code_digest=registry.verifier_digest(name, entry),
+            parameter_digest=keys.digest(parameters.model_dump(mode="json")),
+            judge=judge.model_dump(mode="json") if judge and "judge" in verifier.needs else None,
+        ),
+    )
+
+
+def run_agent(registry: Registry, spec: AgentSpec, sampling: Sampling) -> RunAgent:
+    """The harness of an agent whose spec is complete."""
+    assert spec.harness is not None
+    cls = registry.harness_class(spec.harness.name)
+    parameters = validated(cls.Parameters, spec.harness, f"harness {spec.harness.name!r}")
+    return RunAgent(harness=cls(parameters), model=spec.model, sampling=sampling)
+
+
+def effective_sampling(config: RunConfig, model: str, benchmark: Sampling | None) -> Sampling:
+    """The run's sampling over the benchmark's over the model's own."""
+    layers = [config.models[model].sampling, benchmark or Sampling(), config.sampling]
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        merged |= {name: value for name, value in layer if value is not None and value != {}}
+    return Sampling(**merged)
+
+
+def validated(parameters: type[BaseModel], ref: ComponentRef, what: str) -> BaseModel:
+    """A component's parameters. InputError names the one that is wrong, and those that exist."""
+    try:
+        return parameters.model_validate(ref.parameters)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        known = ", ".join(parameters.model_fields) or "none"
+        raise InputError(f"{what}: parameter {where!r}: {first['msg']}; parameters: {known}") from None
+
+
+def identities_of(identities: Mapping[str, ModelIdentity], roles: tuple[str, ...]) -> dict[str, ModelIdentity]:
+    """The auxiliary models of a run, by role."""
+    return {role: identities[role] for role in roles if role in identities}

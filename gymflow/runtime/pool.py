@@ -1,0 +1,92 @@
+"""The slots that all chunks of a run share, so that none idles while another chunk has work."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Batch:
+    function: Callable[[Any], Awaitable[None]]
+    left: int
+    finished: asyncio.Event = field(default_factory=asyncio.Event)
+    error: BaseException | None = None
+
+    def done(self, count: int = 1) -> None:
+        self.left -= count
+        if self.left <= 0:
+            self.finished.set()
+
+
+class Pool:
+    """A fixed number of workers fed from one queue. An error of one item ends its batch, and only that one."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.running = 0
+        self._queue: asyncio.Queue[tuple[_Batch, Any]] = asyncio.Queue()
+        self._workers: list[asyncio.Task[None]] = []
+        self._draining = False
+        self._idle = asyncio.Event()
+
+    async def __aenter__(self) -> "Pool":
+        self._workers = [asyncio.create_task(self._work()) for _ in range(self.size)]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+
+    async def map(self, function: Callable[[T], Awaitable[None]], items: Sequence[T]) -> None:
+        """Run the function on every item; returns when all are done, or raises the first error."""
+        if not items:
+            return
+        batch = _Batch(function, len(items))
+        for item in items:
+            self._queue.put_nowait((batch, item))
+        try:
+            await batch.finished.wait()
+        except asyncio.CancelledError:
+            batch.error = batch.error or asyncio.CancelledError()
+            raise
+        if batch.error is not None:
+            raise batch.error
+
+    async def drain(self, grace_s: float) -> None:
+        """Start nothing more; what is running has `grace_s` seconds to finish and is then cancelled."""
+        self._draining = True
+        if self.running:
+            self._idle.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(grace_s):
+                    await self._idle.wait()
+        for worker in self._workers:
+            worker.cancel()
+        while not self._queue.empty():
+            batch, _ = self._queue.get_nowait()
+            batch.done()
+
+    async def _work(self) -> None:
+        while True:
+            batch, item = await self._queue.get()
+            if self._draining or batch.error is not None:
+                batch.done()
+                continue
+            self.running += 1
+            try:
+                await batch.function(item)
+            except BaseException as error:
+                batch.error = batch.error or error
+                batch.finished.set()
+                if isinstance(error, asyncio.CancelledError):
+                    raise
+            finally:
+                self.running -= 1
+                if self.running == 0:
+                    self._idle.set()
+                batch.done()

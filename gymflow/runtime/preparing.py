@@ -1,0 +1,60 @@
+"""Making a run, or making sure that an existing one may go on."""
+
+from collections.abc import Sequence
+
+from gymflow.contracts.run import RunConfig
+from gymflow.errors import InputError
+from gymflow.models.gateway import Gateway
+from gymflow.registry import Registry
+from gymflow.runtime.planning import Planner
+from gymflow.store import Store
+
+
+def prepare(store: Store, run_id: str, config: RunConfig, registry: Registry, accept_drift: Sequence[str] = ()) -> int:
+    """Create the run, or check and extend it; returns how many rollouts are planned.
+
+    Raises InputError where an existing run was sampled under another fingerprint, with the list of what differs, unless
+    each difference is accepted (and then recorded); and where nothing is selected.
+    """
+    planner = Planner(config, registry, Gateway(config.models).identities())
+    if store.layout.run(run_id).document.exists():
+        return _extend(store, run_id, config, planner, accept_drift)
+    tasks = list(planner.tasks())
+    if not tasks:
+        raise InputError(
+            "nothing is selected: no task is left by the limit, the task ids and the split; nothing was run"
+        )
+    store.create_run(planner.document(run_id), tasks, planner.rollouts())
+    return store.run(run_id).planned()
+
+
+def _extend(store: Store, run_id: str, config: RunConfig, planner: Planner, accept_drift: Sequence[str]) -> int:
+    reader = store.run(run_id)
+    document = reader.document
+    drift = document.fingerprint.differing(planner.fingerprint())
+    refused = [name for name in drift if name not in accept_drift]
+    if refused:
+        raise InputError(
+            f"run {run_id} was sampled with another {', '.join(refused)}; start a new run, or go on with "
+            + " ".join(f"--allow-drift {name}" for name in refused)
+        )
+    if _selection(config) == _selection(document.config) and not drift:
+        return reader.planned()
+    known_tasks = {(task.environment, task.row_digest): task.task_index for task in reader.tasks()}
+    tasks = list(planner.tasks(first_index=len(known_tasks), known=known_tasks))
+    known = [(row.plan_index, row.chunk, row.rollout_key) for row in reader.plan()]
+    plan = planner.rollouts(
+        first_index=1 + max((index for index, _, _ in known), default=-1),
+        first_chunk=1 + max((chunk for _, chunk, _ in known), default=-1),
+        known=frozenset(key for _, _, key in known),
+    )
+    store.extend_plan(run_id, tasks, plan)
+    grown = planner.document(run_id, document.name)
+    accepted = sorted({*document.accepted_drift, *drift})
+    store.update_run(grown.model_copy(update={"created_at": document.created_at, "accepted_drift": accepted}))
+    return store.run(run_id).planned()
+
+
+def _selection(config: RunConfig) -> dict[str, object]:
+    """What decides which rollouts a plan has."""
+    return config.model_dump(include={"environments", "agents", "repeats", "shard", "skip_bad_rows"})

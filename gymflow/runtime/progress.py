@@ -1,0 +1,76 @@
+"""What a live display needs to know of a run, kept as counters so that watching costs nothing."""
+
+import math
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+from gymflow.contracts.outcome import Status
+from gymflow.contracts.rollout import RolloutRecord
+from gymflow.contracts.verdict import VerdictRecord
+
+RATE_WINDOW_S = 15.0
+
+
+@dataclass
+class Progress:
+    """Counts of one run. Rewards are accumulated per environment as count, sum and sum of squares."""
+
+    planned: int = 0
+    already: int = 0
+    done: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    unverified: Counter[str] = field(default_factory=Counter)
+    rewards: dict[str, list[float]] = field(default_factory=dict)
+    started: float = field(default_factory=time.monotonic)
+    paused: str | None = None
+    _recent: deque[tuple[float, int]] = field(default_factory=deque)
+
+    def count(self, record: RolloutRecord, verdict: VerdictRecord | None) -> None:
+        """Take a durable rollout in."""
+        rollout = record.rollout
+        self.done += 1
+        if rollout.status is Status.FAILED and rollout.failure is not None:
+            self.failures[rollout.failure.value] += 1
+        if verdict is not None and verdict.verdict is None and verdict.failure is not None:
+            self.unverified[verdict.failure.value] += 1
+        if verdict is not None and verdict.verdict is not None:
+            totals = self.rewards.setdefault(rollout.environment, [0.0, 0.0, 0.0])
+            reward = verdict.verdict.reward
+            totals[0] += 1
+            totals[1] += reward
+            totals[2] += reward * reward
+        now = time.monotonic()
+        self._recent.append((now, rollout.usage.completion_tokens or 0))
+        while self._recent and now - self._recent[0][0] > RATE_WINDOW_S:
+            self._recent.popleft()
+
+    @property
+    def left(self) -> int:
+        """Planned rollouts that are not durable yet."""
+        return self.planned - self.already - self.done
+
+    def tokens_per_s(self) -> float:
+        """Completion tokens per second over the last seconds."""
+        if not self._recent:
+            return 0.0
+        span = max(time.monotonic() - self._recent[0][0], 1.0)
+        return sum(tokens for _, tokens in self._recent) / span
+
+    def remaining_s(self) -> float | None:
+        """Seconds left at the recent pace; None while there is none."""
+        if len(self._recent) < 2:
+            return None
+        span = time.monotonic() - self._recent[0][0]
+        return self.left * span / len(self._recent) if span > 0 else None
+
+    def reward(self, environment: str) -> tuple[float, float] | None:
+        """Mean reward so far and half its 95 % interval, over rollouts as if independent: a preview, not the score."""
+        totals = self.rewards.get(environment)
+        if not totals:
+            return None
+        n, mean = totals[0], totals[1] / totals[0]
+        if n < 2:
+            return mean, math.inf
+        variance = max(totals[2] - n * mean * mean, 0.0) / (n - 1)
+        return mean, 1.96 * math.sqrt(variance / n)

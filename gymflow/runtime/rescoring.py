@@ -1,0 +1,109 @@
+"""Scoring stored rollouts again: a new, complete verdict set with no model call."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gymflow.contracts.run import RunDocument
+from gymflow.contracts.task import Task
+from gymflow.contracts.verdict import VerdictRecord
+from gymflow.errors import InputError
+from gymflow.registry import Registry
+from gymflow.runtime.components import RunEnvironment, run_environment
+from gymflow.runtime.scoring import score, verdict_set_of
+from gymflow.store import RunReader, RunWriter, Store
+
+NOT_RERUN = ("recorded", "live")
+"""Verifiers whose verdict came from what is gone: a running system, or an environment's own word."""
+
+
+@dataclass(slots=True)
+class Rescored:
+    """What a rescoring did."""
+
+    run_id: str
+    verdict_set: str
+    previous: str | None
+    scored: int = 0
+    reused: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+async def rescore(
+    store: Store, run_id: str, parameters: Mapping[str, Any], registry: Registry, *, timeout_s: float | None = None
+) -> Rescored:
+    """Score every completed rollout of a run with its verifiers under changed parameters.
+
+    Verdicts that the set has already are left as they are. InputError where a parameter is unknown, or no environment of the
+    run has a verifier that can score stored evidence; an environment that cannot be rescored is refused by name.
+    """
+    async with store.writer(run_id) as writer:
+        reader = store.run(run_id)
+        document = reader.document
+        environments, refused = _environments(registry, document, parameters)
+        if not environments:
+            raise InputError("\n".join(f"{label}: {reason}" for label, reason in refused.items()))
+        chosen = verdict_set_of(environments)
+        previous = writer.verdict_sets[-1].name if writer.verdict_sets else None
+        await writer.add_verdict_set(chosen)
+        result = Rescored(run_id=run_id, verdict_set=chosen.name, previous=previous, refused=refused)
+        limit = timeout_s or document.config.limits.verifier_timeout_s
+        opened: list[RunEnvironment] = []
+        try:
+            for environment in environments.values():
+                await environment.verifier.open()
+                opened.append(environment)
+            await _score_all(reader, writer, environments, chosen.name, limit, result)
+        finally:
+            for environment in opened:
+                await environment.verifier.close()
+        await writer.finish()
+        return result
+
+
+def _environments(
+    registry: Registry, document: RunDocument, parameters: Mapping[str, Any]
+) -> tuple[dict[str, RunEnvironment], dict[str, str]]:
+    judge = document.identities.get("judge")
+    environments: dict[str, RunEnvironment] = {}
+    refused: dict[str, str] = {}
+    for label, one in document.environments.items():
+        ref = one.manifest.verifier
+        changed = ref.model_copy(update={"parameters": ref.parameters | dict(parameters)})
+        manifest = one.manifest.model_copy(update={"verifier": changed})
+        environment = run_environment(registry, registry.environment(one.reference), manifest, judge)
+        if environment.verifier.rerun in NOT_RERUN:
+            refused[label] = f"verifier {ref.name!r} is {environment.verifier.rerun}: its verdicts cannot be made again"
+        else:
+            environments[label] = environment
+    return environments, refused
+
+
+async def _score_all(
+    reader: RunReader,
+    writer: RunWriter,
+    environments: dict[str, RunEnvironment],
+    verdict_set: str,
+    timeout_s: float,
+    result: Rescored,
+) -> None:
+    for batch in reader.stored():
+        rows: list[VerdictRecord] = []
+        for stored in batch:
+            environment = environments.get(stored.environment)
+            if environment is not None:
+                rows.append(
+                    await score(
+                        run_id=reader.run_id,
+                        rollout_id=stored.rollout_id,
+                        verdict_set=verdict_set,
+                        task=Task.model_validate(stored.task),
+                        evidence=stored.evidence,
+                        evidence_digest=stored.evidence_digest,
+                        environment=environment,
+                        timeout_s=timeout_s,
+                    )
+                )
+        written = await writer.commit_verdicts(rows)
+        result.scored += written
+        result.reused += len(rows) - written
