@@ -58,6 +58,14 @@ class Document:
                 return self.places[path[:end]]
         return self.source
 
+    def part(self, path: Key) -> "Document":
+        """A value inside, as a document of its own."""
+        data = self.data
+        for step in path:
+            data = data[step]
+        within = {place[len(path) :]: where for place, where in self.places.items() if place[: len(path)] == path}
+        return Document(f"{self.where(path)}: {'.'.join(map(str, path))}", data, within)
+
     def validated(self, model: type[M]) -> M:
         """The data as a contract, or InputError with one line for each fault."""
         if not isinstance(self.data, dict):

@@ -1,8 +1,11 @@
 """What `gym list` and `gym search` show of each component, the broken ones included."""
 
+import ast
+import importlib.util
 import inspect
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -163,10 +166,17 @@ def models() -> list[Summary]:
 
 
 def sandboxes() -> list[Summary]:
-    """Sandbox providers."""
-    from gymflow.sandboxes.providers import PROVIDERS
+    """Sandbox providers, and the extra that installs what they need; their modules are not imported."""
+    from gymflow.sandboxes.registry import PROVIDERS
 
-    return [Summary("sandbox", name, description) for name, (_, description) in sorted(PROVIDERS.items())]
+    listed = []
+    for name, (target, extra) in PROVIDERS.items():
+        spec = importlib.util.find_spec(target.partition(":")[0])
+        source = Path(spec.origin).read_text(encoding="utf-8") if spec and spec.origin else ""
+        description = _first_paragraph(ast.get_docstring(ast.parse(source)))
+        details = {"extra": extra} if extra else {}
+        listed.append(Summary("sandbox", name, description, details=details))
+    return listed
 
 
 def _named(registry: "Registry", kind: Kind) -> list[tuple[Found, str]]:
@@ -183,8 +193,11 @@ def _manifest(registry: "Registry", found: Found) -> Manifest | str:
 
 
 def _headline(cls: type) -> str:
-    documentation = inspect.getdoc(inspect.getmodule(cls)) or inspect.getdoc(cls) or ""
-    return documentation.partition("\n\n")[0].replace("\n", " ")
+    return _first_paragraph(inspect.getdoc(inspect.getmodule(cls)) or inspect.getdoc(cls))
+
+
+def _first_paragraph(documentation: str | None) -> str:
+    return (documentation or "").partition("\n\n")[0].replace("\n", " ")
 
 
 def _parameters(model: type[BaseModel]) -> dict[str, str]:

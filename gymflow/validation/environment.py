@@ -10,6 +10,7 @@ from gymflow.config import check_metrics, merge_environment
 from gymflow.contracts.agent import ComponentRef
 from gymflow.contracts.environment import Manifest
 from gymflow.contracts.run import EnvironmentSelection, RunConfig
+from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.datasets.prompt import compiled
 from gymflow.environments import Session
 from gymflow.errors import InputError
@@ -130,6 +131,8 @@ class _Check:
             except ValueError as error:
                 self.fault(path, str(error))
                 self.renders = self.renders and path != ("prompt",)
+        if manifest.sandbox is not None:
+            self.attempt(self.entry.document.part(("sandbox",)).validated, SandboxSpec)
         self._benchmarks(manifest)
 
     def _prompts(self, manifest: Manifest) -> Iterable[tuple[Any, tuple[str, ...]]]:
