@@ -1,0 +1,40 @@
+"""What can go wrong with a sandbox. A command's own failure is never an exception; infrastructure never a return code."""
+
+from gymflow.contracts.outcome import FailureKind
+from gymflow.errors import InputError, RolloutFailure
+
+
+class SandboxError(RolloutFailure):
+    """The sandbox or its provider misbehaved. `maybe_ran`: whether the command in question may have taken effect."""
+
+    def __init__(self, message: str, *, maybe_ran: bool = True, cause: BaseException | None = None) -> None:
+        super().__init__(FailureKind.SANDBOX_ERROR, message, cause=cause)
+        self.maybe_ran = maybe_ran
+
+
+class SandboxUnavailable(RolloutFailure):
+    """No sandbox can be had: daemon down, quota, unknown image, a platform that cannot isolate."""
+
+    def __init__(self, message: str, *, cause: BaseException | None = None) -> None:
+        super().__init__(FailureKind.SANDBOX_UNAVAILABLE, message, cause=cause)
+
+
+class SandboxLost(RolloutFailure):
+    """A started sandbox is gone: stopped, killed from outside, out of memory, past its wall time."""
+
+    def __init__(self, message: str, *, oom: bool = False, logs: str = "", cause: BaseException | None = None) -> None:
+        super().__init__(FailureKind.SANDBOX_UNAVAILABLE, message, cause=cause)
+        self.oom = oom
+        self.logs = logs
+
+
+class SandboxUnsupported(InputError):
+    """Asked for what the provider cannot do; said at start, never ignored."""
+
+
+class UnsafePath(ValueError):
+    """A path or archive member that leads outside, or is neither file, folder nor link."""
+
+
+class TooLarge(ValueError):
+    """A file, folder or archive exceeds the size or the number of entries that the caller allowed."""

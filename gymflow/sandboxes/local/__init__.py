@@ -1,0 +1,5 @@
+"""`local`: sandboxes out of Linux namespaces, no daemon (DESIGN, section 9)."""
+
+from gymflow.sandboxes.local.provider import LocalProvider
+
+__all__ = ["LocalProvider"]

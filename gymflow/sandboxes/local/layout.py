@@ -1,0 +1,213 @@
+"""What a local sandbox sees: a read-only system, an own /tmp, /home and workdir in memory, and nothing else of this machine.
+
+Everything that can be written lies in one memory file system, so one size bounds it and nothing is left on a disk.
+"""
+
+import os
+import stat
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from gymflow.contracts.sandbox import SandboxSpec
+from gymflow.sandboxes.errors import SandboxUnavailable
+from gymflow.sandboxes.interface import Mount
+
+SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr")
+CONFIGURATION = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ssl/certs", "ca-certificates")
+OWN = frozenset(
+    {"dev", "proc", "sys", "run", "tmp", "home", "root", "work", "mnt", "media", "boot", "lost+found", "old_root"}
+)
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+VENV = "/opt/venv"
+HIDDEN = ("gymflow", "cli", "flows", "tasks")
+"""Packages of an installed gymflow: they hold the hidden tests and answers of the shipped environments."""
+
+
+@dataclass
+class Arguments:
+    """bubblewrap's arguments and the descriptors that they refer to."""
+
+    options: frozenset[str] = frozenset()
+    words: list[str] = field(default_factory=list)
+    descriptors: dict[int, int] = field(default_factory=dict)
+    staged: list[tuple[str, str]] = field(default_factory=list)
+    stack: ExitStack = field(default_factory=ExitStack)
+
+    def add(self, *words: str) -> None:
+        self.words.extend(words)
+
+    def descriptor(self, fd: int) -> str:
+        """The number under which the child has this descriptor."""
+        number = 3 + len(self.descriptors)
+        self.descriptors[number] = fd
+        return str(number)
+
+    def data(self, content: bytes) -> str:
+        """A descriptor to read this content from."""
+        fd = os.memfd_create("data")
+        self.stack.callback(os.close, fd)
+        view = memoryview(content)
+        while view:
+            view = view[os.write(fd, view) :]
+        os.lseek(fd, 0, os.SEEK_SET)
+        return self.descriptor(fd)
+
+    def file(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        """A file that the sandbox starts with and owns."""
+        self.add("--perms", f"{mode:04o}", "--file", self.data(content), path)
+
+    def read_only(self, source: Path, target: str) -> None:
+        """A file or folder of this machine. Where the sandbox's user could not reach its path, the spawner shows it to
+        bubblewrap at another one."""
+        if os.geteuid() == 0 and not _reachable(source):
+            staged = f"{stage_folder()}/{len(self.staged)}"
+            self.staged.append((str(source), staged))
+            source = Path(staged)
+        self.add("--ro-bind", str(source), target)
+
+    def packed(self) -> str:
+        """All words so far behind one descriptor: no process list shows them."""
+        return self.data(b"".join(word.encode("utf-8", "surrogateescape") + b"\0" for word in self.words))
+
+
+@lru_cache(maxsize=1)
+def stage_folder() -> str:
+    """Where the spawner shows what lies out of reach; nothing is ever written to it."""
+    folder = Path(tempfile.gettempdir(), "gymflow-stage")
+    folder.mkdir(mode=0o755, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+        raise SandboxUnavailable(f"{folder} belongs to someone else; remove it")
+    return str(folder)
+
+
+@lru_cache(maxsize=256)
+def _reachable(path: Path) -> bool:
+    """Whether any user may come to this path."""
+    return all(parent.stat().st_mode & stat.S_IXOTH for parent in path.parents)
+
+
+def identity(user: str | None) -> tuple[int, str, str]:
+    """Number, name and home of the user inside."""
+    if user is None or user == "agent":
+        return 1000, "agent", "/home/agent"
+    if user in ("root", "0"):
+        return 0, "root", "/root"
+    return int(user), f"user{user}", "/home/agent"
+
+
+def environment(spec: SandboxSpec) -> dict[str, str]:
+    """What every command starts with. Nothing of this process's environment is in it; hashes and clock zone are fixed."""
+    _, name, home = identity(spec.user)
+    python = f"{VENV}/bin:{sys.base_prefix}/bin:" if spec.image in (None, "host") else ""
+    return {
+        "PATH": python + PATH,
+        "HOME": home,
+        "USER": name,
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **spec.env,
+    }
+
+
+def compose(
+    spec: SandboxSpec,
+    *,
+    rootfs: Path | None,
+    mounts: Sequence[Mount],
+    files: Mapping[str, bytes],
+    options: frozenset[str],
+) -> Arguments:
+    """The arguments for a sandbox. `rootfs`: an unpacked image, None for this machine's system; `options`: what this
+    bubblewrap understands."""
+    arguments = Arguments(options)
+    try:
+        _namespaces(arguments, spec)
+        _root(arguments, spec, rootfs)
+        for mount in mounts:
+            arguments.read_only(mount.source, mount.target)
+        for path, content in files.items():
+            arguments.file(path, content)
+        arguments.add("--clearenv", "--chdir", spec.workdir)
+        for name, value in environment(spec).items():
+            arguments.add("--setenv", name, value)
+    except BaseException:
+        arguments.stack.close()
+        raise
+    return arguments
+
+
+def _namespaces(arguments: Arguments, spec: SandboxSpec) -> None:
+    uid, _, _ = identity(spec.user)
+    arguments.add("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+    if spec.network != "open":
+        arguments.add("--unshare-net")
+    if "--disable-userns" in arguments.options:
+        arguments.add("--disable-userns")
+    arguments.add("--uid", str(uid), "--gid", str(uid), "--hostname", "sandbox", "--cap-drop", "ALL")
+    arguments.add("--die-with-parent", "--new-session")
+
+
+def _root(arguments: Arguments, spec: SandboxSpec, rootfs: Path | None) -> None:
+    disk = spec.limits.disk_mib
+    arguments.add(*(("--size", str(disk << 20)) if disk else ()), "--tmpfs", "/")
+    for source, target in _system(rootfs):
+        if source.is_symlink():
+            arguments.add("--symlink", str(source.readlink()), target)
+        else:
+            arguments.read_only(source, target)
+    if rootfs is None:
+        _interpreter(arguments)
+    uid, name, home = identity(spec.user)
+    if rootfs is None or not (rootfs / "etc/passwd").exists():
+        arguments.file(
+            "/etc/passwd", f"{name}:x:{uid}:{uid}::{home}:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n".encode()
+        )
+        arguments.file("/etc/group", f"{name}:x:{uid}:\nnogroup:x:65534:\n".encode())
+        arguments.file("/etc/hosts", b"127.0.0.1 localhost sandbox\n::1 localhost\n")
+        arguments.file("/etc/nsswitch.conf", b"passwd: files\ngroup: files\nhosts: files dns\n")
+    if spec.network == "open" and Path("/etc/resolv.conf").exists():
+        arguments.file("/etc/resolv.conf", Path("/etc/resolv.conf").read_bytes())
+    arguments.add("--proc", "/proc", "--dev", "/dev")
+    arguments.add("--perms", "1777", "--dir", "/tmp", "--dir", home, "--dir", spec.workdir, "--dir", "/run")
+
+
+def _system(rootfs: Path | None) -> Iterator[tuple[Path, str]]:
+    """What of a system is seen, read-only: of an image everything but the folders that each sandbox has of its own."""
+    if rootfs is not None:
+        for source in sorted(rootfs.iterdir()):
+            if source.name not in OWN:
+                yield source, f"/{source.name}"
+        return
+    for name in SYSTEM:
+        if (source := Path("/", name)).exists():
+            yield source, f"/{name}"
+    for name in CONFIGURATION:
+        if (source := Path("/etc", name)).exists():
+            yield source.resolve(), f"/etc/{name}"
+
+
+def _interpreter(arguments: Arguments) -> None:
+    """The Python that runs gymflow with the packages installed for it; a virtual environment is rebuilt under /opt/venv,
+    since its own path may lie where the sandbox has something else."""
+    base, site = Path(sys.base_prefix), Path(sysconfig.get_path("purelib"))
+    if not base.is_relative_to("/usr"):
+        arguments.read_only(base, str(base))
+    if sys.prefix != sys.base_prefix:
+        seen = f"{VENV}/lib/{site.parent.name}/site-packages"
+        arguments.file(f"{VENV}/pyvenv.cfg", f"home = {base}/bin\ninclude-system-site-packages = false\n".encode())
+        for name in ("python", "python3"):
+            arguments.add("--symlink", f"{base}/bin/python3", f"{VENV}/bin/{name}")
+        arguments.read_only(site, seen)
+    else:
+        seen = str(site)
+    for name in HIDDEN:
+        if (site / name).is_dir():
+            arguments.add("--tmpfs", f"{seen}/{name}")
