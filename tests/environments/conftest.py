@@ -1,0 +1,80 @@
+"""Plays scripted agents in an environment without a session: a text for each task, scored as a run would score it."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from gymflow.contracts.environment import Fixture
+from gymflow.contracts.task import Task
+from gymflow.datasets import load_rows
+from gymflow.registry import Registry
+from gymflow.verifiers import Evidence, Verdict
+
+
+class Bench:
+    """One environment with its verifier."""
+
+    def __init__(self, name: str) -> None:
+        registry = Registry()
+        self.entry = registry.environment(name)
+        self.manifest = self.entry.manifest
+        verifier = registry.verifier_class(self.manifest.verifier.name, self.entry)
+        self.verifier = verifier(verifier.Parameters(**self.manifest.verifier.parameters))
+
+    def tasks(self, split: str = "test") -> list[Task]:
+        """The tasks of a split, each with a prompt that renders and fields that fit the verifier."""
+        return list(load_rows(self.entry, split, manifest=self.manifest, task_fields=self.verifier.task_fields))
+
+    async def verdict(self, task: Task, text: str, **fields: Any) -> Verdict:
+        """The verdict on a final text; `fields` replace verifier fields of the task."""
+        content = [{"type": "output_text", "text": text, "annotations": []}]
+        evidence = Evidence(response={"output": [{"type": "message", "role": "assistant", "content": content}]})
+        return await self.verifier.verify(
+            self.verifier.task_fields.model_validate(task.verifier_fields | fields), evidence
+        )
+
+    async def mean_reward(self, agent: Callable[[Task], str], split: str = "test") -> float:
+        """Mean reward of an agent over a split."""
+        tasks = self.tasks(split)
+        return sum([(await self.verdict(task, agent(task))).reward for task in tasks]) / len(tasks)
+
+    def fixtures(self) -> list[Fixture]:
+        """The lines of the environment's fixtures file."""
+        lines = (self.entry.folder / self.manifest.fixtures).read_text(encoding="utf-8").splitlines()
+        return [Fixture.model_validate(json.loads(line)) for line in lines]
+
+    async def check_fixtures(self) -> None:
+        """Every fixture has its reward; a right answer does not pass with a wrong gold answer."""
+        fixtures = self.fixtures()
+        assert {fixture.kind for fixture in fixtures} == {
+            "full",
+            "none",
+            "near_miss",
+            "format_variant",
+            "malformed",
+            "empty",
+        }
+        assert any(fixture.swapped for fixture in fixtures)
+        tasks = {split: {task.task_id: task for task in self.tasks(split)} for split in {one.split for one in fixtures}}
+        for fixture in fixtures:
+            task = tasks[fixture.split][fixture.task_id]
+            assert (await self.verdict(task, fixture.text or "")).reward == fixture.reward, fixture
+            if fixture.swapped:
+                swapped = await self.verdict(task, fixture.text or "", **fixture.swapped)
+                assert swapped.reward < self.manifest.passing_reward, fixture
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Callable[[str], Bench]]:
+    """`bench("mcqa")` is that environment with its verifier, closed after the test."""
+    opened: list[Bench] = []
+
+    def start(name: str) -> Bench:
+        opened.append(Bench(name))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        await one.verifier.close()
