@@ -26,8 +26,8 @@ MIN_LENGTH = 6
 _REFERENCE = re.compile(r"\$\{([a-z_]+):([^}]+)\}")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LAST_WORDS = frozenset(
-    ["password", "passwd", "passphrase", "pwd", "secret", "secrets", "credential", "credentials"]
-    + ["authorization", "cookie", "token", "apikey"]
+    {"password", "passwd", "passphrase", "pwd", "secret", "secrets", "credential", "credentials", "authorization"}
+    | {"cookie", "token", "apikey"}
 )
 _LAST_PAIRS = frozenset(
     [("api", "key"), ("private", "key"), ("secret", "key"), ("access", "key"), ("auth", "key"), ("signing", "key")]
@@ -155,8 +155,13 @@ class Redactor:
 
     def json(self, value: Any) -> Any:
         """Every string of a JSON value through `values`; the value itself if there was nothing to remove."""
-        if not self._values or not self.found_in(orjson.dumps(value, default=str)):
+        if not self._values:
             return value
+        try:
+            if not self.found_in(orjson.dumps(value)):
+                return value
+        except TypeError:
+            pass  # a lone surrogate or a large integer; the slow way copes with them
         return _rebuilt(value, lambda _, text: self.values(text))
 
     def found_in(self, data: bytes) -> bool:

@@ -14,13 +14,12 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-import orjson
-
 from gymflow.contracts.outcome import StopReason
 from gymflow.contracts.run import Budgets
 from gymflow.contracts.trajectory import CallTokens, ModelCall
 from gymflow.errors import RolloutFailure, StopEpisode
 from gymflow.keys import derived_seed, digest
+from gymflow.models import wire
 from gymflow.models.base import ContextOverflow, Item, ModelError, ModelRequest, ModelResponse
 from gymflow.models.history import History, Place
 from gymflow.models.upstream import Upstream
@@ -174,12 +173,12 @@ def first_difference(one: list[int], other: list[int]) -> int:
 
 def tools_digest(tools: list[Item]) -> str | None:
     """Digest of the tool definitions of a call; None without tools."""
-    return _tools_digest(orjson.dumps(tools)) if tools else None
+    return _tools_digest(wire.dumps(tools)) if tools else None
 
 
 @lru_cache(maxsize=1024)
 def _tools_digest(tools: bytes) -> str:
-    return digest(orjson.loads(tools))
+    return digest(wire.loads(tools))
 
 
 def _parameters(request: ModelRequest) -> dict[str, Any]:

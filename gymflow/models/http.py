@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-import orjson
 
 from gymflow.contracts.outcome import FailureKind
+from gymflow.models import wire
 from gymflow.models.base import ContextOverflow, ModelError
 from gymflow.secrets import Redactor
 
@@ -68,7 +68,7 @@ class Endpoint:
 
     async def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Any:
         """The JSON answer to a JSON request. Raises ModelError or ContextOverflow for any other answer, and for none."""
-        status, answer, content = await self.send("POST", path, orjson.dumps(body), headers)
+        status, answer, content = await self.send("POST", path, wire.dumps(body), headers)
         if status != 200:
             raise self.failure(status, answer, content)
         return self.parsed(content)
@@ -105,8 +105,8 @@ class Endpoint:
     def parsed(self, content: bytes) -> Any:
         """A 200 answer's JSON object. Some gateways wrap an error in a 200; that is an error."""
         try:
-            payload = orjson.loads(content)
-        except orjson.JSONDecodeError:
+            payload = wire.loads(content)
+        except ValueError:
             payload = None
         if not isinstance(payload, dict):
             raise ModelError(
@@ -153,8 +153,8 @@ def error_words(content: bytes) -> tuple[str | None, str]:
     """The error code, if there is one, and the message of an error body in any of the shapes that are in use."""
     text = content.decode("utf-8", "replace").strip()
     try:
-        payload = orjson.loads(content)
-    except orjson.JSONDecodeError:
+        payload = wire.loads(content)
+    except ValueError:
         payload = None
     if not isinstance(payload, dict):
         return None, text[:WORDS_LIMIT]

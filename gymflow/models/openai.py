@@ -8,12 +8,11 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-import orjson
-
 from gymflow.contracts.model import ModelIdentity, ModelSpec, Sampling
 from gymflow.contracts.outcome import FailureKind
 from gymflow.contracts.trajectory import Usage
 from gymflow.errors import InputError
+from gymflow.models import wire
 from gymflow.models.base import ModelError, ModelRequest, ModelResponse, Provider
 from gymflow.models.dialects import DialectError, chat, responses
 from gymflow.models.http import Endpoint, error_words
@@ -92,8 +91,8 @@ class OpenAI(Provider):
         responses_api = self.spec.api == "responses"
         try:
             body = self._responses_body(request) if responses_api else self._chat_body(request)
-            data = orjson.dumps(body)
-        except (DialectError, orjson.JSONEncodeError) as error:
+            data = wire.dumps(body)
+        except (DialectError, TypeError, ValueError) as error:
             raise ModelError(FailureKind.MODEL_ERROR, f"the request cannot be sent: {error}") from error
         status, headers, content = await endpoint.send(
             "POST", "/responses" if responses_api else "/chat/completions", data
@@ -165,9 +164,9 @@ def make_endpoint(spec: ModelSpec, default_url: str, default_key: str, key_heade
 
 def _served(content: bytes) -> list[str]:
     try:
-        models = orjson.loads(content)["data"]
+        models = wire.loads(content)["data"]
         return [model["id"] for model in models]
-    except (orjson.JSONDecodeError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return []
 
 

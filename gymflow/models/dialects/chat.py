@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import orjson
-
 from gymflow.contracts.trajectory import Usage
+from gymflow.models import wire
 from gymflow.models.base import FinishReason, Item, ModelRequest, ModelResponse, TokenIds
 from gymflow.models.dialects import (
     DialectError,
@@ -146,7 +145,7 @@ def decode_answer(answer: Item) -> list[Item]:
         function = call.get("function") or {}
         arguments = function.get("arguments")
         if not isinstance(arguments, str):
-            arguments = "" if arguments is None else orjson.dumps(arguments).decode()
+            arguments = "" if arguments is None else wire.dumps(arguments).decode()
         output.append(function_call(call.get("id") or "", function.get("name") or "", arguments))
     return output
 
@@ -199,11 +198,11 @@ def wire_arguments(arguments: Any) -> str:
     that a model left malformed, which would fail the rollout for what was the agent's doing."""
     text = arguments if isinstance(arguments, str) else ""
     try:
-        if isinstance(orjson.loads(text or "{}"), dict):
+        if isinstance(wire.loads(text or "{}"), dict):
             return text or "{}"
-    except orjson.JSONDecodeError:
+    except ValueError:
         pass
-    return orjson.dumps({"malformed_arguments": text}).decode()
+    return wire.dumps({"malformed_arguments": text}).decode()
 
 
 def _encode_content(content: Any) -> Any:

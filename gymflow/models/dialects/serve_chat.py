@@ -15,13 +15,13 @@ from gymflow.models.dialects import DialectError, function_call, parts_of, reaso
 from gymflow.models.dialects.chat import REASONING_FIELDS
 
 _READ = frozenset(
-    ["model", "messages", "tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p", "top_k", "max_tokens"]
-    + ["max_completion_tokens", "frequency_penalty", "presence_penalty", "stop", "seed", "reasoning_effort", "n"]
-    + ["response_format", "verbosity"]
+    {"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p", "top_k", "max_tokens"}
+    | {"max_completion_tokens", "frequency_penalty", "presence_penalty", "stop", "seed", "reasoning_effort", "n"}
+    | {"response_format", "verbosity"}
 )
 _DROPPED = frozenset(
-    ["stream", "stream_options", "store", "metadata", "user", "safety_identifier", "prompt_cache_key", "service_tier"]
-    + ["logprobs", "top_logprobs", "return_token_ids"]
+    {"stream", "stream_options", "store", "metadata", "user", "safety_identifier", "prompt_cache_key", "service_tier"}
+    | {"logprobs", "top_logprobs", "return_token_ids"}
 )
 """About the transport and the caller's account, or about what the gateway itself asks for; not passed on."""
 

@@ -14,7 +14,7 @@ from gymflow.models.dialects import DialectError
 from gymflow.models.dialects.serve_chat import sampling
 
 _READ = frozenset(
-    [
+    {
         "model",
         "input",
         "instructions",
@@ -24,12 +24,12 @@ _READ = frozenset(
         "text",
         "reasoning",
         "temperature",
-    ]
-    + ["top_p", "top_k", "max_output_tokens", "frequency_penalty", "presence_penalty", "stop", "seed"]
+    }
+    | {"top_p", "top_k", "max_output_tokens", "frequency_penalty", "presence_penalty", "stop", "seed"}
 )
 _DROPPED = frozenset(
-    ["stream", "stream_options", "store", "include", "metadata", "client_metadata", "user", "safety_identifier"]
-    + ["prompt_cache_key", "prompt_cache_retention", "service_tier", "truncation", "background", "top_logprobs"]
+    {"stream", "stream_options", "store", "include", "metadata", "client_metadata", "user", "safety_identifier"}
+    | {"prompt_cache_key", "prompt_cache_retention", "service_tier", "truncation", "background", "top_logprobs"}
 )
 """About the transport and the caller's account; not passed on."""
 
@@ -128,8 +128,13 @@ def event(kind: str, numbers: "count[int]", **fields: Any) -> bytes:
 def _item_events(item: Item, index: int, numbers: "count[int]") -> Iterator[bytes]:
     at = {"item_id": item["id"], "output_index": index}
     kind = item["type"]
-    empty = {"message": {"content": []}, "function_call": {"arguments": ""}}.get(kind, {})
-    added = item | empty | ({"status": "in_progress"} if "status" in item else {})
+    added = dict(item)
+    if "status" in item:
+        added["status"] = "in_progress"
+    if kind == "message":
+        added["content"] = []
+    elif kind == "function_call":
+        added["arguments"] = ""
     yield event("response.output_item.added", numbers, output_index=index, item=added)
     if kind == "function_call":
         yield event("response.function_call_arguments.delta", numbers, **at, delta=item["arguments"])
@@ -140,7 +145,7 @@ def _item_events(item: Item, index: int, numbers: "count[int]") -> Iterator[byte
             where = {**at, "content_index": position}
             field = "refusal" if part["type"] == "refusal" else "text"
             prefix = "response.refusal" if field == "refusal" else "response.output_text"
-            extra = {} if field == "refusal" else {"logprobs": []}
+            extra: Item = {} if field == "refusal" else {"logprobs": []}
             yield event("response.content_part.added", numbers, **where, part=part | {field: ""})
             yield event(f"{prefix}.delta", numbers, **where, delta=part[field], **extra)
             yield event(f"{prefix}.done", numbers, **where, **{field: part[field]}, **extra)

@@ -1,0 +1,22 @@
+"""JSON on the wire: fast, and without refusing what models and datasets do contain now and then."""
+
+import json
+from typing import Any
+
+import orjson
+
+
+def dumps(value: Any) -> bytes:
+    """JSON bytes. Integers beyond 64 bits keep their digits and a lone surrogate goes out as its escape."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def loads(content: bytes | str) -> Any:
+    """The value of JSON text. Raises ValueError for text that is not JSON."""
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return json.loads(content)
