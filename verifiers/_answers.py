@@ -33,7 +33,9 @@ _PHRASE = re.compile(
     re.IGNORECASE,
 )
 
-_CLAUSE = re.compile(r"(?:[.!?。](?=\s|$)|\s(?:because|since|which|where|so|as|given)\b|,\s(?=[a-z]{2,}\s)).*$", re.DOTALL)
+_CLAUSE = re.compile(
+    r"(?:[.!?。](?=\s|$)|\s(?:because|since|which|where|so|as|given)\b|,\s(?=[a-z]{2,}\s)).*$", re.DOTALL
+)
 
 
 def boxes(text: str) -> list[Box]:
@@ -76,12 +78,10 @@ def stated_values(text: str) -> list[str]:
 
 def phrased(text: str) -> str | None:
     """What follows the last "answer is" or "Answer:", up to the end of its line; the next line where that is empty."""
-    last = None
-    for last in _PHRASE.finditer(text):
-        pass
-    if last is None:
+    phrases = list(_PHRASE.finditer(text))
+    if not phrases:
         return None
-    rest = text[last.end() :].lstrip()
+    rest = text[phrases[-1].end() :].lstrip()
     line = rest.partition("\n")[0].strip()
     return bare(line) or None
 

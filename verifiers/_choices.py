@@ -1,7 +1,7 @@
 r"""Where a text commits to one of its options, and to which.
 
-    >>> committed("Not A. The answer is (C).", {"A": "one", "B": "two", "C": "three"})
-    Choice(letter='C', reason=None)
+>>> committed("Not A. The answer is (C).", {"A": "one", "B": "two", "C": "three"})
+Choice(letter='C', reason=None)
 """
 
 import re
@@ -43,7 +43,9 @@ _PHRASE = re.compile(
     r"|(?:choose|chose|select|pick|go(?:ing)? with|opt for)\b[\s:]{0,4}"
     r"|(?:答案|选项|答え|정답)\s{0,4}(?:[:是为は은]\s{0,4}){0,2}"
 )
-_QUALIFIED = re.compile(r"(?:correct|best|right|final|my|chosen|selected|appropriate|likely|accurate|valid)[\s*_]{1,4}$")
+_QUALIFIED = re.compile(
+    r"(?:correct|best|right|final|my|chosen|selected|appropriate|likely|accurate|valid)[\s*_]{1,4}$"
+)
 _DOUBTED = re.compile(
     r"(?:\b(?:if|whether|suppose|assume|assuming|wrong|incorrect|another|possible|tempting|not|never|why|initial|first)"
     r"|n't)(?: (?:the|an?|that|my|correct|final|right|best))*[\s*_]{1,4}$"
@@ -53,7 +55,7 @@ _VERDICT = re.compile(
     r"(?:is|must be|would be|seems|appears)(?: (?:therefore|thus|indeed|clearly|definitely|to be|the|most|only))*$",
     re.IGNORECASE,
 )
-_BEFORE_JUDGEMENT = frozenset(" is| be|the|ost|nly|hus|ore|eed|rly|ely|ems|ars".split("|"))
+_BEFORE_JUDGEMENT = frozenset((" is", " be", "the", "ost", "nly", "hus", "ore", "eed", "rly", "ely", "ems", "ars"))
 """Last letters of the words that `_VERDICT` may end with: a quick refusal of most places."""
 _DRESS = re.compile(
     r"(?:[\s*_`\"'$#>]|\\[(\[]|\\(?:text|textbf|mathrm|mathbf|boxed)\s?\{|\b(?:option|choice|letter|answer|either|indeed|"
@@ -68,10 +70,16 @@ _SECOND = re.compile(
 _REASONED = re.compile(
     r"[ \t]+(?:because|since|as|for|given|due|is|which|so|and|or|but|with|by|from|based|in|the|would|seems|–|—|-|\()(?![A-Za-z])"
 )
-_LINE = re.compile(r"(?:(?i:so|thus|hence|therefore|final(?:ly)?)[,:]?\s{1,3})?[\s*_#>$`\"'(\[{]*(?:\\(?:text|math)\w*\{)?[(\[]?(?P<letter>[A-Za-z])(?P<end>[)\]}.:,*_`\"'$\s]*)")
-_LABELLED_LINE = re.compile(r"(?:(?i:so|thus|hence|therefore|final(?:ly)?)[,:]?\s{1,3})?[\s*_#>]*[(\[]?(?P<letter>[A-Z])[)\].:][*_]*\s+(?P<text>\S.*)")
+_LINE = re.compile(
+    r"(?:(?i:so|thus|hence|therefore|final(?:ly)?)[,:]?\s{1,3})?[\s*_#>$`\"'(\[{]*(?:\\(?:text|math)\w*\{)?[(\[]?(?P<letter>[A-Za-z])(?P<end>[)\]}.:,*_`\"'$\s]*)"
+)
+_LABELLED_LINE = re.compile(
+    r"(?:(?i:so|thus|hence|therefore|final(?:ly)?)[,:]?\s{1,3})?[\s*_#>]*[(\[]?(?P<letter>[A-Z])[)\].:][*_]*\s+(?P<text>\S.*)"
+)
 _TAG = re.compile(r"<(answer|choice|option)>(.{0,1000}?)</\1>", re.IGNORECASE | re.DOTALL)
-_BRACKETED = re.compile(r"(?<![A-Za-z0-9])[(\[*]{1,2}([A-Za-z])[)\]*]{1,2}(?![A-Za-z0-9])|(?<![A-Za-z0-9])([B-HJ-Z])(?![A-Za-z0-9'’])")
+_BRACKETED = re.compile(
+    r"(?<![A-Za-z0-9])[(\[*]{1,2}([A-Za-z])[)\]*]{1,2}(?![A-Za-z0-9])|(?<![A-Za-z0-9])([B-HJ-Z])(?![A-Za-z0-9'’])"
+)
 
 
 def committed(text: str, options: Mapping[str, str], *, lenient: bool = False) -> Choice:
@@ -179,7 +187,12 @@ def _phrased(text: str, lowered: str, position: int, *, named: bool) -> str | No
     if phrase is None:
         return None
     before = lowered[max(0, position - 40) : position]
-    loose = named and not lowered.startswith("answer", position) and lowered[position] in "cos" and phrase[0].strip()[-1:] not in ":="
+    loose = (
+        named
+        and not lowered.startswith("answer", position)
+        and lowered[position] in "cos"
+        and phrase[0].strip()[-1:] not in ":="
+    )
     if _DOUBTED.search(before) or (loose and not _QUALIFIED.search(before)):
         return None
     return _rest(text, phrase.end())
@@ -203,7 +216,13 @@ def _labelled(label: re.Match[str], rest: str, options: Mapping[str, str], *, wh
                 pass
             else:
                 return None
-        if letter in "AI" and rest[:1] in (" ", "\t") and rest.strip() and not _REASONED.match(rest) and not _SECOND.match(rest):
+        if (
+            letter in "AI"
+            and rest[:1] in (" ", "\t")
+            and rest.strip()
+            and not _REASONED.match(rest)
+            and not _SECOND.match(rest)
+        ):
             return None
     letter = letter.upper()
     second = _SECOND.match(rest)

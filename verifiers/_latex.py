@@ -1,7 +1,7 @@
 r"""One spelling for what models and datasets write in many: Unicode, Markdown, LaTeX dressing, units.
 
-    >>> clean(r"$\dfrac{1}{2}\text{ cm}$"), clean("−½"), clean(r"**1\,000**")
-    ('\\frac{1}{2}', '-\\frac{1}{2}', '1000')
+>>> clean(r"$\dfrac{1}{2}\text{ cm}$"), clean("−½"), clean(r"**1\,000**")
+('\\frac{1}{2}', '-\\frac{1}{2}', '1000')
 """
 
 import re
@@ -61,7 +61,9 @@ _FRACTION = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 _SHORT_FRACTION = re.compile(r"\\frac\s*(?:(\d)\s*(\d)(?!\d)|(\d)\s*(?=\{)|(?<!\})(?P<a>[A-Za-z])\s*(?P<b>[A-Za-z\d]))")
 _FRACTION_TAIL = re.compile(r"(\\frac\{[^{}]*\})\s*(\w)")
 _SHORT_ROOT = re.compile(r"\\sqrt\s*(\d|[A-Za-z])(?![A-Za-z])")
-_TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|textsf|texttt|mathrm|mathbf|mathit|mathsf|mbox|operatorname\*?|emph)\s*\{([^{}]*)\}")
+_TEXT = re.compile(
+    r"\\(?:text|textbf|textit|textrm|textsf|texttt|mathrm|mathbf|mathit|mathsf|mbox|operatorname\*?|emph)\s*\{([^{}]*)\}"
+)
 _LIST_WORD = re.compile(r"\s*,?\s*\\text\{\s*(?:and|or)\s*\}\s*|\s*,?\s+(?:and|or)\s+(?!equal\b)")
 _DEGREES = re.compile(r"\s*(?:\^\s*\{?\s*\\circ\s*\}?|°|\bdegrees?\b)")
 _PERCENT = re.compile(r"\s*(?:\\%|%|\bper\s?cent\b)")
@@ -75,7 +77,8 @@ _SCALED = re.compile(rf"([\d.,]+)\s*(?:\\text\{{)?\s*({'|'.join(_SCALE)})\s*\}}?
 _UNIT_TEXT = re.compile(r"\s*\\text\{([^{}]*)\}(?:\^\{?-?\d\}?)?$")
 _UNIT_WORDS = re.compile(r"(?<=[\d})])\s*((?:[A-Za-zµμΩ]{2,}\^?\d?[./ ]{0,2}){1,4})$")
 _NOT_UNITS = re.compile(
-    r"(?:pi|sqrt|sin|cos|tan|cot|sec|csc|log|ln|exp|inf|infinity|mod|choose|and|or|to|is|not|if|for|i|e|x|y|z)\b", re.IGNORECASE
+    r"(?:pi|sqrt|sin|cos|tan|cot|sec|csc|log|ln|exp|inf|infinity|mod|choose|and|or|to|is|not|if|for|i|e|x|y|z)\b",
+    re.IGNORECASE,
 )
 _CURRENCY = re.compile(r"^[€£¥₹]\s*|\s*[€£¥₹]$")
 
@@ -126,7 +129,7 @@ def normalize(text: str) -> str:
 
 def split_unit(text: str) -> tuple[str, str | None]:
     """The answer and its unit, if one follows a number; the unit in one spelling where it is a known one."""
-    if text[-1:].isdigit() and "\\text" not in text or not text:
+    if not text or (text[-1].isdigit() and "\\text" not in text):
         return text, None
     if scaled := _SCALED.search(text):
         return f"{text[: scaled.start()]}{scaled[1]}*10^{{{_SCALE[scaled[2].lower()]}}}", None

@@ -170,9 +170,9 @@ class _Parser:
             elif token in ("\\frac", "\\sqrt", "\\pi", "("):
                 if divided:
                     raise ValueError("1/2x may mean either")
-                mixed = token == "\\frac" and self.position == start + 1 and isinstance(value, Fraction)
+                mixed = token == "\\frac" and self.position == start + 1 and self.tokens[start].isdigit()
                 factor = self.signed(depth)
-                value = value + factor if mixed and value.denominator == 1 else value * factor
+                value = value + factor if mixed else value * factor
             elif token[0].isdigit() and self.position == start + 1 and self.tokens[self.position + 1] == "/":
                 numerator = Fraction(self.take())
                 self.take("/")
@@ -241,10 +241,9 @@ def _power(base: Fraction | float, exponent: Fraction | float) -> Fraction | flo
         top, bottom = math.isqrt(base.numerator), math.isqrt(base.denominator)
         if top * top == base.numerator and bottom * bottom == base.denominator:
             return Fraction(top, bottom)
-    result = float(base) ** float(exponent)
-    if isinstance(result, complex):
+    if base < 0:
         raise ValueError("not real")
-    return result
+    return math.pow(base, exponent)
 
 
 def _factorial(value: Fraction | float) -> Fraction:

@@ -1,7 +1,7 @@
 r"""Regular expressions that a dataset brings, run on model text. Runs in a worker process: such a search may take for ever.
 
-    >>> last_match({"pattern": r"choice:\s*([a-z])", "text": "Choice: A. Final choice: B"})
-    'B'
+>>> last_match({"pattern": r"choice:\s*([a-z])", "text": "Choice: A. Final choice: B"})
+'B'
 """
 
 import re
@@ -9,12 +9,10 @@ import re
 
 def last_match(job: dict[str, str]) -> str | None:
     """`{"pattern", "text"}` -> group 1 (or all) of the last match; case is ignored."""
-    found = None
-    for found in re.finditer(job["pattern"], job["text"], re.IGNORECASE):
-        pass
-    if found is None:
+    found = list(re.finditer(job["pattern"], job["text"], re.IGNORECASE))
+    if not found:
         return None
-    return found[1] if found.re.groups else found[0]
+    return found[-1][1 if found[-1].re.groups else 0]
 
 
 def full_match(job: dict[str, str | bool]) -> bool:

@@ -46,7 +46,9 @@ _TEXT_COMMAND = re.compile(r"\\text\{([^{}]*)\}")
 _MATRIX = re.compile(r"\\begin\{([pbvBV]?matrix|array)\}(?:\{[lcr|]*\})?(.*)\\end\{\1\}", re.DOTALL)
 _ASSIGNMENT = re.compile(r"\\?[A-Za-z]+(?:_\{?\w+\}?)?(?:\([A-Za-z](?:,\s*[A-Za-z])*\))?\s*(?:=|\\in\b)\s*(?![=<>])")
 _ALLOWED = re.compile(r"[0-9A-Za-z\\{}()\[\]|+\-*/^_=<>!.,:&%' ]*")
-_PLAIN_FUNCTIONS = re.compile(r"(?<![\\A-Za-z])(sqrt|sin|cos|tan|cot|sec|csc|log|ln|exp|pi|infty|inf|infinity)(?![A-Za-z])")
+_PLAIN_FUNCTIONS = re.compile(
+    r"(?<![\\A-Za-z])(sqrt|sin|cos|tan|cot|sec|csc|log|ln|exp|pi|infty|inf|infinity)(?![A-Za-z])"
+)
 _RELATION = re.compile(r"=|<|>|\\(?:le|ge|leq|geq|lt|gt|ne|neq)\b")
 _NATURAL = frozenset("nmk")
 
@@ -74,7 +76,10 @@ def _equal(gold: str, answer: str, *, depth: int) -> bool:
         return _equal_leaves(gold, answer)
     if expected is None and given is not None and given.kind == "list" and _decimal_comma(gold, answer):
         return True
-    if _is_inequality(gold) != _is_inequality(answer) and "list" not in (expected and expected.kind, given and given.kind):
+    if _is_inequality(gold) != _is_inequality(answer) and "list" not in (
+        expected and expected.kind,
+        given and given.kind,
+    ):
         return _equal_symbolically(gold, answer)  # 1 < x < 2 is (1, 2)
     return _equal_structures(
         expected or Structure("single", (gold,)), given or Structure("single", (answer,)), depth=depth + 1
@@ -185,18 +190,18 @@ def _split(text: str, separators: str) -> tuple[str, ...]:
             position += len(command)
             start = position
             continue
-        elif depth == 0 and not command and character in separators and character:
-            if not (character == "," and text[position - 1 : position].isdigit() and _groups_thousands(text, position)):
-                parts.append(text[start:position].strip())
-                start = position + 1
+        elif depth == 0 and not command and character and character in separators and not _in_number(text, position):
+            parts.append(text[start:position].strip())
+            start = position + 1
         position += 1
     return (*parts, text[start:].strip())
 
 
-def _groups_thousands(text: str, position: int) -> bool:
-    """Whether the comma stands within one number such as 12,345."""
-    return re.match(r",\d{3}(?!\d)", text[position:]) is not None and (
-        re.search(r"(?<![\d,])\d{1,3}(?:,\d{3})*$", text[:position]) is not None
+def _in_number(text: str, position: int) -> bool:
+    """Whether the separator is a comma within one number such as 12,345."""
+    return (
+        re.match(r",\d{3}(?!\d)", text[position:]) is not None
+        and re.search(r"(?<![\d,])\d{1,3}(?:,\d{3})*$", text[:position]) is not None
     )
 
 
@@ -244,7 +249,7 @@ def _equal_leaves(gold: str, answer: str) -> bool:
     if _ELLIPSIS.search(gold) or _ELLIPSIS.search(answer):
         return False
     if (numeric := agree(gold, answer)) is not None:
-        return numeric
+        return bool(numeric)
     if _is_words(gold):
         return _words(gold) == _words(answer)
     return _equal_symbolically(gold, answer) or _equal_under_natural_log(gold, answer)
@@ -293,7 +298,7 @@ def _compact(text: str) -> str:
     return text.replace(" ", "")
 
 
-class _Whole(_Latex2Sympy):
+class _Whole(_Latex2Sympy):  # type: ignore[misc]
     """Reads all of the text or none: the plain parser stops silently where it no longer understands."""
 
     def create_parser(self, latex_str: str) -> Any:

@@ -8,14 +8,12 @@ stop code that is stuck in C or in a long integer. Processes start at the first 
 """
 
 import asyncio
+import json
 import os
 import struct
 import sys
 from importlib import import_module
-from pathlib import Path
 from typing import Any
-
-import orjson
 
 from gymflow.verifiers import VerifierError, VerifierTimeout
 
@@ -42,19 +40,19 @@ class WorkerPool:
         """
         async with self._slots:
             process = self._idle.pop() if self._idle else await self._start()
+            reusable = False
             try:
                 async with asyncio.timeout(self._deadline_s):
-                    reply = await _exchange(process, orjson.dumps(job))
+                    reply = await _exchange(process, job)
+                reusable = "error" not in reply and not self._closed
             except TimeoutError:
                 raise VerifierTimeout(f"no verdict within {self._deadline_s:g} s") from None
             except (asyncio.IncompleteReadError, ConnectionError):
                 raise VerifierError("the worker process ended without an answer (out of memory, or a crash)") from None
-            else:
-                if "error" not in reply and not self._closed:
-                    self._idle.append(process)
-                    process = None
             finally:
-                if process is not None:
+                if reusable:
+                    self._idle.append(process)
+                else:
                     await _kill(process)
         if "error" in reply:
             raise VerifierError(reply["error"])
@@ -80,7 +78,7 @@ class WorkerPool:
         )
         try:
             async with asyncio.timeout(START_DEADLINE_S):
-                reply = await _exchange(process, orjson.dumps(None))
+                reply = await _exchange(process, None)
         except (TimeoutError, asyncio.IncompleteReadError, ConnectionError):
             await _kill(process)
             raise VerifierError(f"a worker process for {self._function} did not start") from None
@@ -96,12 +94,13 @@ def _environment() -> dict[str, str]:
     return kept | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
 
 
-async def _exchange(process: asyncio.subprocess.Process, body: bytes) -> dict[str, Any]:
+async def _exchange(process: asyncio.subprocess.Process, job: Any) -> dict[str, Any]:
+    body = json.dumps(job).encode()  # ASCII, so that a lone surrogate passes
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write(_LENGTH.pack(len(body)) + body)
     await process.stdin.drain()
     (size,) = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))
-    reply: dict[str, Any] = orjson.loads(await process.stdout.readexactly(size))
+    reply: dict[str, Any] = json.loads(await process.stdout.readexactly(size))
     return reply
 
 
@@ -129,7 +128,7 @@ def _serve(function: str, deadline_s: float) -> None:
         pass  # macOS does not limit address space
     sys.set_int_max_str_digits(0)
     while header := jobs.read(_LENGTH.size):
-        job = orjson.loads(jobs.read(_LENGTH.unpack(header)[0]))
+        job = json.loads(jobs.read(_LENGTH.unpack(header)[0]))
         _limit_cpu(deadline_s)
         try:
             reply = {"value": run(job) if job is not None else None}
@@ -137,7 +136,7 @@ def _serve(function: str, deadline_s: float) -> None:
             reply = {"error": "the worker process ran out of memory"}
         except Exception as error:  # whatever a library raises is an undecided verdict, not a dead worker
             reply = {"error": f"{type(error).__name__}: {error}"[:500]}
-        body = orjson.dumps(reply)
+        body = json.dumps(reply).encode()
         replies.write(_LENGTH.pack(len(body)) + body)
         replies.flush()
 

@@ -31,7 +31,9 @@ MAX_LENGTH = 2000
 MAX_NESTING = 40
 
 _INLINE = re.compile(r"\$([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
-_LEAD = re.compile(r"(?:equal to|approximately|about|roughly|simply|just|therefore|thus|:|=|≈|\\approx)\s*", re.IGNORECASE)
+_LEAD = re.compile(
+    r"(?:equal to|approximately|about|roughly|simply|just|therefore|thus|:|=|≈|\\approx)\s*", re.IGNORECASE
+)
 _WORD = re.compile(r"(?<![\\A-Za-z])[^\W\d_]{2,}")
 _LAST_NUMBER = re.compile(r"[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?(?:\s?\\?%)?|[-−]?\.\d+|[½⅓⅔¼¾]")
 _HUGE_EXPONENT = re.compile(r"\^\s*\{?\s*-?\d{6,}")
@@ -50,7 +52,9 @@ class MathTask(BaseModel):
     def gold(self) -> tuple[str, str | None]:
         """The expected answer in one spelling, and its unit."""
         found = boxes(self.expected_answer)
-        return split_unit(normalize(found[-1].content if found else self.expected_answer))
+        text: str = normalize(found[-1].content if found else self.expected_answer)
+        answer, unit = split_unit(text)
+        return answer, unit
 
 
 class Math(Verifier[MathTask]):
@@ -73,7 +77,8 @@ class Math(Verifier[MathTask]):
         """Without the box and the phrase."""
         if self.parameters.extraction == "lenient":
             return None
-        return self.parameters.model_copy(update={"extraction": "lenient"})
+        lenient: BaseModel = self.parameters.model_copy(update={"extraction": "lenient"})
+        return lenient
 
     async def close(self) -> None:
         """End the worker processes."""
@@ -119,10 +124,8 @@ def extract(text: str, extraction: Extraction) -> str | None:
     if _is_bare(stripped):
         return stripped
     if extraction == "lenient":
-        number = None
-        for number in _LAST_NUMBER.finditer(text):
-            pass
-        return number.group() if number else None
+        numbers = _LAST_NUMBER.findall(text)
+        return numbers[-1] if numbers else None
     return None
 
 
@@ -130,7 +133,9 @@ def _stated(phrase: str) -> str:
     segments = [next(filter(None, groups)) for groups in _INLINE.findall(phrase)]
     if len(segments) == 1:
         return segments[0].strip()
-    return first_clause(_LEAD.sub("", phrase, count=1) if _LEAD.match(phrase) else phrase).strip()
+    lead = _LEAD.match(phrase)
+    clause: str = first_clause(phrase[lead.end() :] if lead else phrase)
+    return clause.strip()
 
 
 def _is_bare(text: str) -> bool:

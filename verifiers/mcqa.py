@@ -53,7 +53,10 @@ class McqaTask(BaseModel):
         """Letter -> option text."""
         pairs: dict[str, str] = {}
         for letter, option in zip(ascii_uppercase, self.options, strict=False):
-            pairs.update({letter: option} if isinstance(option, str) else {key.strip().upper(): option[key] for key in option})
+            if isinstance(option, str):
+                pairs[letter] = option
+            else:
+                pairs.update((key.strip().upper(), text) for key, text in option.items())
         return pairs
 
     @cached_property
