@@ -21,6 +21,7 @@ from gymflow.suggest import closest, did_you_mean
 Key = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
 MAX_SHOWN = 20
+_COLLECTIONS = ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
 MAX_NODES = 200_000
 
 
@@ -214,6 +215,8 @@ class _Reader:
         if self.nodes > MAX_NODES:
             raise InputError(f"{self.source}: more than {MAX_NODES} values; aliases that multiply are refused")
         self.lines.setdefault(path, node.start_mark.line + 1)
+        if isinstance(node, yaml.CollectionNode) and node.tag not in _COLLECTIONS:
+            raise InputError(f"{self.source}:{node.start_mark.line + 1}: the tag {node.tag!r} is not read; leave it out")
         if isinstance(node, yaml.SequenceNode):
             return [self.value(child, (*path, index)) for index, child in enumerate(node.value)]
         if isinstance(node, yaml.MappingNode):
