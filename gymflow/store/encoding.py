@@ -31,20 +31,31 @@ NON_FINITE, SURROGATE, BIG_INTEGER, ARTIFACT, TOO_DEEP = (
     "too_deep",
 )
 
+_MARK = MARK.encode()
+_REPLACEMENT = "\ufffd".encode()
+"""Also what the serialiser makes of a surrogate in a key, without complaint."""
+_NUMBERS = (int, float)
+
 Artifacts = dict[str, bytes]
 """Content digest -> bytes that have to be durable before the text that refers to them."""
 
 
-def dumps(value: BaseModel | Any, artifacts: Artifacts | None = None) -> tuple[bytes, list[str]]:
+def dumps(
+    value: BaseModel | Any, artifacts: Artifacts | None = None, *, loose: Any = None
+) -> tuple[bytes, list[str]]:
     """UTF-8 JSON of a model or plain value, with the flags of what was odd in it, sorted.
 
-    Without `artifacts` long strings stay where they are. Raises TypeError for what has no JSON form.
+    Without `artifacts` long strings stay where they are. `loose` names the parts of a model in which a number can be odd; only
+    they are searched (default: all of it). Raises TypeError for what has no JSON form.
     """
-    if not _scan(value, artifacts is not None):
+    if not _odd_number(value if loose is None else loose):
         try:
-            return _to_json(value), []
+            text = _to_json(value)
         except PydanticSerializationError:
             pass  # a surrogate in a value, or nesting that the serialiser refuses: the careful way tells which
+        else:
+            if _REPLACEMENT not in text and (artifacts is None or (len(text) <= VALUE_LIMIT and _MARK not in text)):
+                return text, []
     flags: set[str] = set()
     if isinstance(value, BaseModel):
         value = value.model_dump(mode="python")
@@ -90,23 +101,18 @@ def _to_json(value: Any) -> bytes:
     return to_json(value, inf_nan_mode="null")
 
 
-def _scan(value: Any, long_strings: bool) -> bool:
-    """Whether anything odd is in it that the serialiser would not refuse by itself. Hot: runs for every rollout."""
+def _odd_number(value: Any) -> bool:
+    """Whether a number is in it that JSON or its readers cannot keep. Hot: runs for every rollout."""
     stack = [value]
     while stack:
         item = stack.pop()
         kind = type(item)
-        if kind is str:
-            if long_strings and (len(item) > VALUE_LIMIT // 4 or item.startswith(MARK)) and _is_artifact(item):
-                return True
-        elif kind is dict:
-            for key in item:
-                if type(key) is str and not key.isascii() and repair(key) != key:
-                    return True
+        if kind is str or item is None or kind is bool:
+            continue
+        if kind is dict:
             stack.extend(item.values())
         elif kind is list or kind is tuple:
-            first = item[0] if item else None
-            if type(first) is int or type(first) is float:
+            if item and type(item[0]) in _NUMBERS:
                 if _odd_numbers(item):
                     return True
             else:
@@ -118,17 +124,17 @@ def _scan(value: Any, long_strings: bool) -> bool:
             if not -(2**63) <= item < 2**64:
                 return True
         elif isinstance(item, BaseModel):
-            stack.append(item.__dict__)
+            stack.extend(item.__dict__.values())
     return False
 
 
-def _odd_numbers(numbers: list[Any]) -> bool:
+def _odd_numbers(numbers: list[Any] | tuple[Any, ...]) -> bool:
     """Whether a list that begins with a number (token ids, log-probabilities) holds anything but plain finite ones."""
     try:
         total = sum(numbers)
         return total - total != 0 or not -(2**63) <= min(numbers) <= max(numbers) < 2**64
     except (TypeError, OverflowError):
-        return any(_scan(number, True) for number in numbers)
+        return any(_odd_number(number) for number in numbers)
 
 
 def _is_artifact(text: str) -> bool:

@@ -21,6 +21,10 @@ from typing import BinaryIO
 from gymflow.errors import InputError
 from gymflow.store.files import Files
 
+SPACING_S = 0.02
+"""Least time between two flushes: waking a thread for an fsync costs more CPU than a rollout's line, so under load several
+rollouts share one; a rollout that comes alone is flushed at once."""
+
 _PREFIX = b'{"crc":"'
 _BODY_AT = len(_PREFIX) + 8 + len(b'",')
 
@@ -97,19 +101,23 @@ class Journal:
         self._descriptor = -1
         self._path = folder
         self._broken: Exception | None = None
+        self._next_flush = 0.0
+        self._rotation: tuple[Path, asyncio.Future[None]] | None = None
         self.size = 0
         """Bytes in the segment that is written to."""
 
     def open(self, segment: Path) -> None:
         """Go on in a segment; its torn tail, if a crash left one, is cut off first."""
-        self.size = segment.stat().st_size if segment.exists() else 0
-        torn = torn_at(segment) if self.size else None
-        self._descriptor = self._files.append_to(segment)
-        self._path = segment
+        size = segment.stat().st_size if segment.exists() else 0
+        torn = torn_at(segment) if size else None
+        descriptor = self._files.append_to(segment)
         if torn is not None:
-            self._files.truncate(self._descriptor, torn)
-            self.size = torn
+            self._files.truncate(descriptor, torn)
         self._files.sync_folder(self._folder)
+        previous, self._descriptor = self._descriptor, descriptor
+        self._path, self.size = segment, size if torn is None else torn
+        if previous >= 0:
+            self._files.close(previous)
 
     def submit(self, line: bytes, acknowledge: Callable[[bool], None]) -> "Batch":
         """Put a line on its way; await the batch it is in. `acknowledge(durable)` is called either way when it is decided."""
@@ -125,11 +133,11 @@ class Journal:
         return self._batch
 
     async def rotate(self, segment: Path) -> None:
-        """Close the segment and go on in a new one."""
-        await self.drain()
-        self._files.close(self._descriptor)
-        self._descriptor = -1
-        self.open(segment)
+        """Go on in a new segment as soon as the lines that are being written now are durable."""
+        self._rotation = (segment, asyncio.get_running_loop().create_future())
+        if self._flushing is None:
+            self._flushing = asyncio.create_task(self._flush())
+        await self._rotation[1]
 
     async def drain(self) -> None:
         """Wait until everything appended so far is durable."""
@@ -147,8 +155,14 @@ class Journal:
     async def _flush(self) -> None:
         loop = asyncio.get_running_loop()
         try:
-            while (batch := self._batch) is not None:
-                self._batch = None
+            while True:
+                if self._rotation is not None:
+                    self._rotate()
+                if self._batch is None:
+                    break
+                await asyncio.sleep(self._next_flush - loop.time())
+                batch, self._batch = self._batch, None
+                self._next_flush = loop.time() + SPACING_S
                 if self._broken is None:
                     try:
                         await loop.run_in_executor(self._thread, self._write, b"".join(batch.lines))
@@ -157,6 +171,15 @@ class Journal:
                 batch.decide(self._broken)
         finally:
             self._flushing = None
+
+    def _rotate(self) -> None:
+        assert self._rotation is not None
+        (segment, done), self._rotation = self._rotation, None
+        try:
+            self.open(segment)
+            done.set_result(None)
+        except OSError as error:
+            done.set_exception(error)
 
     def _write(self, data: bytes) -> None:
         try:

@@ -87,7 +87,7 @@ class RunWriter:
             raise ValueError(f"rollout {rollout.rollout_id} is durable already")
         self._check_sets(verdicts)
         artifacts: encoding.Artifacts = {}
-        body, flags = encoding.dumps(record, artifacts)
+        body, flags = encoding.dumps(record, artifacts, loose=_loose(record))
         verdict_rows, verdict_flags = _encode_verdicts(verdicts, artifacts)
         seq, supersedes = self._take_seq(), self._state.failed.get(index)
         head = {
@@ -339,10 +339,21 @@ def _encode_verdicts(
     """JSON array of verdicts, and the flags of each where any has one."""
     texts, flags = [], []
     for row in rows:
-        text, found = encoding.dumps(finite(row), artifacts)
+        text, found = encoding.dumps(finite(row), artifacts, loose=row.verdict and (row.verdict.components, row.verdict.details))
         texts.append(text)
         flags.append(found)
     return b"[%s]" % b",".join(texts), flags if any(flags) else None
+
+
+def _loose(record: RolloutRecord) -> list[Any]:
+    """Where a rollout can hold a number that JSON cannot keep: everything that is not made by the engine itself."""
+    values: list[Any] = [record.evidence.response, record.evidence.snapshot, record.evidence.trajectory.start]
+    for call in record.model_calls:
+        values += (call.new_input, call.parameters, call.output)
+        if call.tokens is not None:
+            values.append(call.tokens.logprobs)
+    values += [turn.step for turn in record.evidence.trajectory.turns]
+    return values
 
 
 def finite(row: VerdictRecord) -> VerdictRecord:
