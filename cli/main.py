@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import signal
 import sys
 from typing import Annotated, Any
 
@@ -71,11 +72,15 @@ def gym(version: Annotated[bool, typer.Option("--version", help="Show the versio
 
 def main() -> None:
     """Run the command and turn what it raises into an exit code and at most one message."""
+    signal.signal(signal.SIGINT, _interrupted)
     try:
         code = typer.main.get_command(app).main(prog_name="gym", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except TyperException as error:
-        error.show()
+        show: Any = getattr(error, "show", None)  # usage errors print their usage line, too
+        if show is None:
+            _fail(str(error), EXIT_INPUT)
+        show()
         sys.exit(EXIT_INPUT)
     except InputError as error:
         _fail(str(error), EXIT_INPUT)
@@ -83,11 +88,17 @@ def main() -> None:
         _fail(str(error), EXIT_INCOMPLETE)
     except GateFailed as error:
         _fail(str(error), EXIT_GATE)
-    except (KeyboardInterrupt, typer.Abort):
+    except typer.Abort:
         _fail("interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output has gone (`gym runs | head`); Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _interrupted(*_: object) -> None:
+    # Until a run holds its lease there is nothing to finish; libraries that are being imported turn an exception into theirs.
+    os.write(2, b"gym: interrupted\n")
+    os._exit(EXIT_INTERRUPTED)
 
 
 def _fail(message: str, code: int) -> None:

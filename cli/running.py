@@ -12,6 +12,7 @@ import typer
 
 from cli.live import watching
 from cli.options import RunOptions, resumed_config, run_config
+from cli.recording import recording
 from cli.scorecard import print_scorecards
 from gymflow.config import expand_vary
 from gymflow.contracts.report import Scorecard
@@ -64,22 +65,17 @@ def _evaluate(
     config: RunConfig, run_id: str | None, store: str, allow_drift: list[str], inline: bool
 ) -> tuple[Scorecard, bool, bool]:
     """The scorecard, whether the run is complete, and whether it was interrupted."""
-    from prefect.settings import PREFECT_API_URL, temporary_settings
+    with recording(inline):
+        from flows.evaluate import evaluate
+        from tasks.plan import new_run_id
 
-    from flows.evaluate import evaluate
-    from flows.server import api_url
-    from tasks.plan import new_run_id
+        run_id = run_id or new_run_id(config)
+        interrupted = asyncio.Event()
 
-    run_id = run_id or new_run_id(config)
-    url = api_url(inline)
-    interrupted = asyncio.Event()
+        async def play() -> None:
+            watcher.set(lambda run: _watched(run, interrupted))
+            await evaluate(config, run_id, store, allow_drift)
 
-    async def play() -> None:
-        watcher.set(lambda run: _watched(run, interrupted))
-        function = evaluate if url else evaluate.fn
-        await function(config, run_id, store, allow_drift)
-
-    with temporary_settings({PREFECT_API_URL: url}) if url else contextlib.nullcontext():
         try:
             asyncio.run(play())
             complete = True
@@ -96,9 +92,7 @@ async def _watched(run: ActiveRun, interrupted: asyncio.Event) -> AsyncIterator[
 
     def interrupt() -> None:
         if interrupted.is_set():
-            loop.remove_signal_handler(signal.SIGINT)
-            os.kill(os.getpid(), signal.SIGINT)
-            return
+            os._exit(EXIT_INTERRUPTED)  # what was acknowledged is durable
         interrupted.set()
         typer.echo("gym: finishing what is running (Ctrl-C again to leave at once)", err=True)
         stopping.append(loop.create_task(run.stop()))

@@ -53,13 +53,12 @@ def print_scorecard(card: Scorecard, console: Console) -> None:
             console.print(f"  {line.reused} rollouts were sampled in another run")
     console.print(f"\nstore   {card.store}  (verdict set {card.verdict_set})", highlight=False, soft_wrap=True)
     console.print("next", highlight=False)
+    where = "" if Path(card.store) == Path(store_root()) else f" --store {card.store}"
+    query = "select task_id, avg(reward) as reward from outcomes group by all order by reward"
     hints = [
-        (f"gym show {card.run_id}", "tasks, rollouts, whole trajectories"),
-        (
-            'gym sql "select task_id, avg(reward) from verdicts join rollouts using (run_id, rollout_id) group by 1"',
-            "any question",
-        ),
-        (f"gym eval run --resume {card.run_id} --repeats N", "more repeats, or what is missing"),
+        (f"gym show {card.run_id}{where}", "tasks, rollouts, whole trajectories"),
+        (f'gym sql "{query}"{where}', "any question"),
+        (f"gym eval run --resume {card.run_id} --repeats N{where}", "more repeats, or what is missing"),
     ]
     for command, purpose in hints:
         console.print(f"  {command}   [dim]{purpose}[/dim]", highlight=False, soft_wrap=True)

@@ -1,18 +1,25 @@
 """Evaluate: from a run configuration to a scorecard. Only the order of the steps lives here."""
 
-from prefect import flow
-
 from gymflow.contracts.report import Scorecard
 from gymflow.contracts.run import RunConfig
 from gymflow.errors import RunIncomplete
 from gymflow.runtime.opening import opened
+from tasks import flow
 from tasks.aggregate import aggregate
 from tasks.plan import new_run_id, plan_run
 from tasks.run import run_chunks
 from tasks.validate import validate
 
 
-@flow(name="evaluate", flow_run_name="evaluate {config.name}", persist_result=False)
+def flow_run_name() -> str:
+    """`evaluate mcqa+arithmetic`, as the run list of the UI shows it."""
+    from prefect.runtime import flow_run
+
+    config: RunConfig = flow_run.parameters["config"]
+    return f"evaluate {config.title}"
+
+
+@flow(name="evaluate", flow_run_name=flow_run_name)
 async def evaluate(
     config: RunConfig, run_id: str | None = None, store: str | None = None, accept_drift: list[str] | None = None
 ) -> Scorecard:

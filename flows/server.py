@@ -69,31 +69,10 @@ def healthy(api_url: str) -> bool:
         return False
 
 
-def api_url(inline: bool) -> str | None:
-    """The API for this command's flow runs: Prefect's configured one, else the local server's, else None (run inline).
-
-    Raises InputError when one is configured that does not answer, since its owner expects to see the run there.
-    """
-    if inline:
-        return None
-    from prefect.settings import get_current_settings
-
-    configured = get_current_settings().api.url
-    if configured:
-        if not healthy(configured):
-            raise InputError(
-                f"the Prefect server at {configured} (PREFECT_API_URL or profile) does not answer; start it, unset it, or "
-                "run this command with --inline"
-            )
-        return configured
-    server = running_server()
-    return server.api_url if server else None
-
-
 def start(store: Path, port: int) -> LocalServer:
     """Start server and worker, register the deployments, and write the state file. Returns when all answer."""
-    if (server := running_server()) is not None:
-        return server
+    if (running := running_server()) is not None:
+        return running
     home = state_dir()
     home.mkdir(parents=True, exist_ok=True)
     url = f"http://127.0.0.1:{port}/api"

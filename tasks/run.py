@@ -6,7 +6,7 @@ from pydantic import BaseModel
 
 from gymflow import keys
 from gymflow.runtime.active import ActiveRun, active_run
-from tasks import ChunkKeys, step
+from tasks import chunk_keys, step
 
 
 class Chunk(BaseModel):
@@ -25,7 +25,7 @@ class ChunkResult(BaseModel):
     digest: str
 
 
-@step(cache_policy=ChunkKeys(), task_run_name="chunk {chunk.number}")
+@step(cache_policy=chunk_keys, task_run_name="chunk {chunk.number}")
 async def run_chunk(chunk: Chunk) -> ChunkResult:
     """Play what is pending of one chunk. Returns when every rollout of it is durable."""
     run = active_run(chunk.run_id)
@@ -41,12 +41,12 @@ async def run_chunks(run: ActiveRun) -> None:
         async with window:
             if run.stopping:
                 return
-            keys_of_chunk = run.plan.chunk_keys(number)
+            rollout_keys = run.plan.chunk_keys(number)
             chunk = Chunk(
                 run_id=run.run_id,
                 number=number,
-                rollouts=len(keys_of_chunk),
-                digest=chunk_digest(run, keys_of_chunk),
+                rollouts=len(rollout_keys),
+                digest=chunk_digest(run, rollout_keys),
             )
             await run_chunk.refreshed(run.pending(number))(chunk)
 

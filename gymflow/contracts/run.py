@@ -86,6 +86,11 @@ class RunConfig(Contract):
     vary: dict[str, list[Any]] = Field(default_factory=dict, description="An ablation over one field.")
 
     @property
+    def title(self) -> str:
+        """The run's name, or its environments'."""
+        return self.name or "+".join(selection.name.rpartition("/")[2] for selection in self.environments)
+
+    @property
     def models_sampled(self) -> list[str]:
         """Models that are evaluated: all but those with an auxiliary role such as `judge` or `user`."""
         return [name for name in self.models if name not in AUXILIARY_ROLES]

@@ -11,17 +11,15 @@ from gymflow.store import Store, connect
 
 QUERY = files(__package__).joinpath("scorecard.sql").read_text()
 PER_TASK = """
-    SELECT o.environment, o.agent, count(*) AS n, count(*) FILTER (WHERE v.passed) AS c
-    FROM outcomes AS o JOIN verdicts AS v USING (run_id, rollout_id, verdict_set)
-    WHERE o.run_id = $run_id AND o.verdict_set = $verdict_set AND o.outcome = 'scored'
-    GROUP BY o.environment, o.agent, o.task_key
+    SELECT environment, agent, count(*) AS n, count(*) FILTER (WHERE passed) AS c
+    FROM outcomes
+    WHERE run_id = $run_id AND verdict_set = $verdict_set AND outcome = 'scored'
+    GROUP BY environment, agent, task_key
 """
 FAILURES = """
-    SELECT o.environment, o.agent, coalesce(r.failure, v.failure) AS kind, count(*) AS rollouts
-    FROM outcomes AS o
-    LEFT JOIN rollouts AS r USING (run_id, rollout_id)
-    LEFT JOIN verdicts AS v USING (run_id, rollout_id, verdict_set)
-    WHERE o.run_id = $run_id AND o.verdict_set = $verdict_set AND coalesce(r.failure, v.failure) IS NOT NULL
+    SELECT environment, agent, coalesce(failure, verdict_failure) AS kind, count(*) AS rollouts
+    FROM outcomes
+    WHERE run_id = $run_id AND verdict_set = $verdict_set AND coalesce(failure, verdict_failure) IS NOT NULL
     GROUP BY ALL
 """
 

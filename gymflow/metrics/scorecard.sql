@@ -3,11 +3,9 @@
 -- standard_error: of that mean over tasks (clustered by task; Miller 2024, arXiv:2411.00640): s(task means) / sqrt(tasks).
 -- A task without a scored rollout is counted in `unscored_tasks`, never as zero.
 WITH planned AS (
-    SELECT outcomes.environment, outcomes.agent, outcomes.task_key, outcomes.task_id, outcomes.rollout_id,
-           outcomes.outcome, verdicts.reward, verdicts.passed
+    SELECT environment, agent, task_key, task_id, rollout_id, outcome, reward, passed
     FROM outcomes
-    LEFT JOIN verdicts USING (run_id, rollout_id, verdict_set)
-    WHERE outcomes.run_id = $run_id AND outcomes.verdict_set = $verdict_set
+    WHERE run_id = $run_id AND verdict_set = $verdict_set
 ),
 per_task AS (
     SELECT environment, agent, task_key, task_id,

@@ -21,7 +21,7 @@ from gymflow.store.planned import PlanTable, TaskTable
 async def opened(run_id: str, store: str | None) -> AsyncIterator[ActiveRun]:
     """Hold a prepared run while the block plays its pending rollouts.
 
-    Raises RunLocked when another process holds it, and InputError when a model cannot be called, in its endpoint's words.
+    Raises RunLocked when another process holds it.
     """
     place = Store(store_root(store))
     registry = Registry()
@@ -37,8 +37,6 @@ async def opened(run_id: str, store: str | None) -> AsyncIterator[ActiveRun]:
         gateway = await stack.enter_async_context(
             Gateway(config.models, concurrency=config.limits.concurrency, unreachable_s=config.limits.unreachable_s)
         )
-        if len(completed) < len(plan):
-            await gateway.probe()
         await open_components(stack, environments.values(), agents.values())
         chosen = verdict_set_of(environments)
         await writer.add_verdict_set(chosen)

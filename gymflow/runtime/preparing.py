@@ -10,13 +10,17 @@ from gymflow.runtime.planning import Planner
 from gymflow.store import Store
 
 
-def prepare(store: Store, run_id: str, config: RunConfig, registry: Registry, accept_drift: Sequence[str] = ()) -> int:
+async def prepare(store: Store, run_id: str, config: RunConfig, registry: Registry, accept_drift: Sequence[str] = ()) -> int:
     """Create the run, or check and extend it; returns how many rollouts are planned.
 
     Raises InputError where an existing run was sampled under another fingerprint, with the list of what differs, unless
-    each difference is accepted (and then recorded); and where nothing is selected.
+    each difference is accepted (and then recorded); where nothing is selected; and, before anything is written, where a
+    model cannot be called, in its endpoint's own words.
     """
-    planner = Planner(config, registry, Gateway(config.models).identities())
+    gateway = Gateway(config.models)
+    planner = Planner(config, registry, gateway.identities())
+    async with gateway:
+        await gateway.probe()
     if store.layout.run(run_id).document.exists():
         return _extend(store, run_id, config, planner, accept_drift)
     tasks = list(planner.tasks())

@@ -217,12 +217,12 @@ def model_request(task: Task, agent: RunAgent) -> ModelRequest:
 
 def total_usage(calls: list[ModelCall]) -> Usage:
     """Sums over the calls; a kind of token that none of them reported stays None."""
-    totals: dict[str, int] = {}
+    total = Usage()
     for call in calls:
         for name, value in call.usage:
             if value is not None:
-                totals[name] = totals.get(name, 0) + value
-    return Usage.model_construct(**totals)
+                setattr(total, name, (getattr(total, name) or 0) + value)
+    return total
 
 
 def _last_output(calls: list[ModelCall]) -> list[dict[str, object]]:
