@@ -29,7 +29,12 @@ class _CoreLoader(yaml.SafeLoader):
     """A loader that starts without YAML 1.1's implicit types."""
 
     def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
-        return int(self.construct_scalar(node))
+        try:
+            return int(self.construct_scalar(node))
+        except ValueError as error:
+            raise yaml.constructor.ConstructorError(
+                None, None, "an integer of that many digits", node.start_mark
+            ) from error
 
 
 _CoreLoader.yaml_implicit_resolvers = {}
@@ -90,8 +95,8 @@ def load_document(file: Path) -> Document:
 
 def parse_document(text: str, source: str) -> Document:
     """Parse YAML text; `source` names it in errors."""
-    loader = _CoreLoader(text)
     try:
+        loader = _CoreLoader(text)
         node = loader.get_single_node()
         reader = _Reader(loader, source)
         data = reader.value(node, ()) if node is not None else None
@@ -99,12 +104,11 @@ def parse_document(text: str, source: str) -> Document:
         mark = error.problem_mark or error.context_mark
         where = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
         raise InputError(f"{where}: {error.problem or error.context}") from error
-    except yaml.YAMLError as error:
-        raise InputError(f"{source}: {error}") from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise InputError(f"{source}:{line}: {error.reason}: #x{error.character:04x}") from error
     except RecursionError as error:
         raise InputError(f"{source}: nested too deeply") from error
-    finally:
-        loader.dispose()
     return Document(source, data, {path: f"{source}:{line}" for path, line in reader.lines.items()})
 
 
@@ -118,11 +122,11 @@ def parse_value(text: str) -> Any:
     if text[0] in ("[", "{", '"', "'"):
         return parse_document(text, f"value {text!r}").data
     loader = _CoreLoader("")
+    tag = loader.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
     try:
-        tag = loader.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
         return loader.construct_object(yaml.ScalarNode(tag, text))
-    finally:
-        loader.dispose()
+    except yaml.YAMLError as error:
+        raise InputError(f"value {text[:40]!r}: {error}") from error
 
 
 def explain(error: ValidationError, model: type[BaseModel], document: Document) -> str:
@@ -216,7 +220,9 @@ class _Reader:
             raise InputError(f"{self.source}: more than {MAX_NODES} values; aliases that multiply are refused")
         self.lines.setdefault(path, node.start_mark.line + 1)
         if isinstance(node, yaml.CollectionNode) and node.tag not in _COLLECTIONS:
-            raise InputError(f"{self.source}:{node.start_mark.line + 1}: the tag {node.tag!r} is not read; leave it out")
+            raise InputError(
+                f"{self.source}:{node.start_mark.line + 1}: the tag {node.tag!r} is not read; leave it out"
+            )
         if isinstance(node, yaml.SequenceNode):
             return [self.value(child, (*path, index)) for index, child in enumerate(node.value)]
         if isinstance(node, yaml.MappingNode):

@@ -125,3 +125,8 @@ def test_a_value_with_a_comma_is_written_in_brackets() -> None:
 def test_an_ablation_that_makes_no_sense_is_refused(vary: dict[str, list[Any]], message: str) -> None:
     with pytest.raises(InputError, match=message):
         expand_vary(CONFIG.model_copy(update={"vary": vary}))
+
+
+def test_an_integer_beyond_what_python_converts_is_refused() -> None:
+    with pytest.raises(InputError, match="an integer of that many digits"):
+        parse_value("1" * 5000)

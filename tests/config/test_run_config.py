@@ -85,7 +85,7 @@ def test_every_fault_of_a_file_is_listed_with_its_line(tmp_path: Path) -> None:
 
 def test_a_fault_in_a_flag_does_not_blame_the_file(tmp_path: Path) -> None:
     file = written(tmp_path, MINIMAL + "sampling: {top_p: 0.5}\n")
-    with pytest.raises(InputError, match="^command line: sampling.top_p: "):
+    with pytest.raises(InputError, match=r"^command line: sampling.top_p: "):
         load_config(file, {"sampling": {"top_p": 5}})
 
 

@@ -85,7 +85,7 @@ def test_included_files_and_declared_distributions_are_part_of_a_verifier(tmp_pa
     lines = '    includes = ("words.txt",)\n    distributions = ("pydantic",)\n\n    class Parameters'
     (tmp_path / "verifiers" / "same.py").write_text(VERIFIER.replace("    class Parameters", lines))
     registry = Registry([tmp_path])
-    with pytest.raises(InputError, match="includes 'words.txt', which does not exist"):
+    with pytest.raises(InputError, match=r"includes 'words.txt', which does not exist"):
         registry.verifier_digest("same")
     (tmp_path / "verifiers" / "words.txt").write_text("one")
     before = registry.verifier_digest("same")

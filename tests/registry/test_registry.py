@@ -181,7 +181,7 @@ def test_a_manifest_must_carry_the_name_of_its_folder(tmp_path: Path) -> None:
 def test_a_session_reference_that_leads_nowhere_names_the_field(tmp_path: Path) -> None:
     folder = write_environment(tmp_path / "loose", session="sesion:Counter", files={"session.py": SESSION})
     registry = Registry()
-    with pytest.raises(InputError, match="session: there is no module 'sesion'.*did you mean session"):
+    with pytest.raises(InputError, match=r"session: there is no module 'sesion'.*did you mean session"):
         registry.session_class(registry.environment(folder))
 
 
