@@ -129,7 +129,7 @@ def generate(split: str, count: int = 66, seed: int = 0) -> Iterator[dict[str, A
     if split not in SPLITS:
         raise ValueError(f"unknown split {split!r}, expected one of {', '.join(SPLITS)}")
     rng = random.Random(f"word_guess {split} {seed}")
-    used: set[str] = set()
+    used: set[tuple[str, str]] = set()
     for index in range(count):
         rule = list(RULES.values())[index % len(RULES)]
         setting = list(SETTINGS)[index // len(RULES) % len(SETTINGS)]
@@ -144,12 +144,12 @@ def is_held_out(word: str) -> bool:
 
 
 def _game(
-    task_id: str, rng: random.Random, split: str, rule: Rule, setting: str, length: int, used: set[str]
+    task_id: str, rng: random.Random, split: str, rule: Rule, setting: str, length: int, used: set[tuple[str, str]]
 ) -> dict[str, Any]:
     category = _pick(rng, [c for c in CATEGORIES if len(words_of(length, c)) >= 20]) if setting == "category" else None
-    secrets = [_secret(rng, split, length, category, used)]
+    secrets = [_secret(rng, split, rule, length, category, used)]
     if setting == "series":
-        secrets.append(_secret(rng, split, _pick(rng, LENGTHS), None, used))
+        secrets.append(_secret(rng, split, rule, _pick(rng, LENGTHS), None, used))
     state: dict[str, Any] = {"rule": rule.name, "secrets": secrets}
     if setting == "opening":
         state["opening"] = "e" if rule.single_letters else _pick(rng, [w for w in words_of(length) if w != secrets[0]])
@@ -170,11 +170,15 @@ def _game(
     }
 
 
-def _secret(rng: random.Random, split: str, length: int, category: str | None, used: set[str]) -> str:
-    """A word of the split that was not asked for yet; when all were, they may come again."""
+def _secret(
+    rng: random.Random, split: str, rule: Rule, length: int, category: str | None, used: set[tuple[str, str]]
+) -> str:
+    """A word of the split, if possible one that nobody was asked for yet, at least not under the same rule."""
     words = [word for word in words_of(length, category) if is_held_out(word) == (split == "test")]
-    word = _pick(rng, [word for word in words if word not in used] or words)
-    used.add(word)
+    asked = {word for _, word in used}
+    fresh = [word for word in words if word not in asked] or [word for word in words if (rule.name, word) not in used]
+    word = _pick(rng, fresh or words)
+    used.add((rule.name, word))
     return word
 
 
