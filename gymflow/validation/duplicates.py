@@ -33,8 +33,9 @@ class Duplicates:
     def add(self, line: int, task: Task, items: list[dict[str, Any]]) -> None:
         """Compare a task, with its rendered input, to those before it."""
         create = task.responses_create_params
-        asked = _hash([items, create.instructions, create.tools, task.state])
         expected = _hash({name: value for name, value in task.verifier_fields.items() if name != "id"})
+        # Without an input of its own a task is asked by the session, which may read any field.
+        asked = _hash([items, create.instructions, create.tools, task.state, None if items else expected.hex()])
         first = self._asked.setdefault(asked, (line, expected))
         if first[0] != line:
             (self._same if first[1] == expected else self._contradicting).append((first[0], line))

@@ -178,7 +178,7 @@ class _Check:
             return
         self.report.fixtures = fixtures
         self.report.faults += faults
-        if fixtures and not any(fixture.swapped for fixture in fixtures):
+        if verifier.task_fields.model_fields and fixtures and not any(fixture.swapped for fixture in fixtures):
             self.report.warnings.append("no fixture has `swapped`, so nothing shows that the gold answer matters")
 
 
