@@ -130,7 +130,7 @@ def extract(text: str, extraction: Extraction) -> str | None:
 
 
 def _stated(phrase: str) -> str:
-    segments = [next(filter(None, groups)) for groups in _INLINE.findall(phrase)]
+    segments: list[str] = [next(filter(None, groups)) for groups in _INLINE.findall(phrase)]
     if len(segments) == 1:
         return segments[0].strip()
     lead = _LEAD.match(phrase)

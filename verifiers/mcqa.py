@@ -52,7 +52,8 @@ class McqaTask(BaseModel):
     def texts(self) -> dict[str, str]:
         """Letter -> option text."""
         pairs: dict[str, str] = {}
-        for letter, option in zip(ascii_uppercase, self.options, strict=False):
+        options: list[dict[str, str] | str] = [*self.options]
+        for letter, option in zip(ascii_uppercase, options, strict=False):
             if isinstance(option, str):
                 pairs[letter] = option
             else:
