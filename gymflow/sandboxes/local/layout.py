@@ -8,7 +8,7 @@ import stat
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -158,18 +158,17 @@ def _namespaces(arguments: Arguments, spec: SandboxSpec) -> None:
 def _root(arguments: Arguments, spec: SandboxSpec, rootfs: Path | None) -> None:
     disk = spec.limits.disk_mib
     arguments.add(*(("--size", str(disk << 20)) if disk else ()), "--tmpfs", "/")
-    for source, target in _system(rootfs):
-        if source.is_symlink():
-            arguments.add("--symlink", str(source.readlink()), target)
+    for source, target, link in _system(rootfs):
+        if link is not None:
+            arguments.add("--symlink", link, target)
         else:
             arguments.read_only(source, target)
     if rootfs is None:
         _interpreter(arguments)
     uid, name, home = identity(spec.user)
     if rootfs is None or not (rootfs / "etc/passwd").exists():
-        arguments.file(
-            "/etc/passwd", f"{name}:x:{uid}:{uid}::{home}:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n".encode()
-        )
+        users = f"{name}:x:{uid}:{uid}::{home}:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
+        arguments.file("/etc/passwd", users.encode())
         arguments.file("/etc/group", f"{name}:x:{uid}:\nnogroup:x:65534:\n".encode())
         arguments.file("/etc/hosts", b"127.0.0.1 localhost sandbox\n::1 localhost\n")
         arguments.file("/etc/nsswitch.conf", b"passwd: files\ngroup: files\nhosts: files dns\n")
@@ -179,35 +178,41 @@ def _root(arguments: Arguments, spec: SandboxSpec, rootfs: Path | None) -> None:
     arguments.add("--perms", "1777", "--dir", "/tmp", "--dir", home, "--dir", spec.workdir, "--dir", "/run")
 
 
-def _system(rootfs: Path | None) -> Iterator[tuple[Path, str]]:
-    """What of a system is seen, read-only: of an image everything but the folders that each sandbox has of its own."""
+@lru_cache(maxsize=16)
+def _system(rootfs: Path | None) -> tuple[tuple[Path, str, str | None], ...]:
+    """What of a system is seen, read-only, as (source, target, text of a link): of an image everything but the folders that
+    each sandbox has of its own."""
     if rootfs is not None:
-        for source in sorted(rootfs.iterdir()):
-            if source.name not in OWN:
-                yield source, f"/{source.name}"
-        return
-    for name in SYSTEM:
-        if (source := Path("/", name)).exists():
-            yield source, f"/{name}"
-    for name in CONFIGURATION:
-        if (source := Path("/etc", name)).exists():
-            yield source.resolve(), f"/etc/{name}"
+        seen = [(source, f"/{source.name}") for source in sorted(rootfs.iterdir()) if source.name not in OWN]
+    else:
+        seen = [(Path("/", name), f"/{name}") for name in SYSTEM]
+        seen += [(Path("/etc", name).resolve(), f"/etc/{name}") for name in CONFIGURATION]
+    return tuple(
+        (source, target, str(source.readlink()) if source.is_symlink() else None)
+        for source, target in seen
+        if source.exists()
+    )
+
+
+@lru_cache(maxsize=1)
+def _python() -> tuple[Path, Path, tuple[str, ...]]:
+    """The interpreter's base, where its packages lie, and which of those are not to be seen."""
+    site = Path(sysconfig.get_path("purelib"))
+    return Path(sys.base_prefix), site, tuple(name for name in HIDDEN if (site / name).is_dir())
 
 
 def _interpreter(arguments: Arguments) -> None:
     """The Python that runs gymflow with the packages installed for it; a virtual environment is rebuilt under /opt/venv,
     since its own path may lie where the sandbox has something else."""
-    base, site = Path(sys.base_prefix), Path(sysconfig.get_path("purelib"))
+    base, site, hidden = _python()
     if not base.is_relative_to("/usr"):
         arguments.read_only(base, str(base))
+    seen = str(site)
     if sys.prefix != sys.base_prefix:
         seen = f"{VENV}/lib/{site.parent.name}/site-packages"
         arguments.file(f"{VENV}/pyvenv.cfg", f"home = {base}/bin\ninclude-system-site-packages = false\n".encode())
         for name in ("python", "python3"):
             arguments.add("--symlink", f"{base}/bin/python3", f"{VENV}/bin/{name}")
         arguments.read_only(site, seen)
-    else:
-        seen = str(site)
-    for name in HIDDEN:
-        if (site / name).is_dir():
-            arguments.add("--tmpfs", f"{seen}/{name}")
+    for name in hidden:
+        arguments.add("--tmpfs", f"{seen}/{name}")

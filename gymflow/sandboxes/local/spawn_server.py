@@ -8,7 +8,7 @@ rest are the child's. Answers are packets of JSON: `{"id", "error", "errno"}`, `
 """
 
 # Plain system calls: this code runs in forked children and in other namespaces.
-# ruff: noqa: PTH
+# ruff: noqa: PTH102, PTH103, PTH105, PTH106, PTH108, PTH112, PTH114, PTH116, PTH118, PTH120, PTH123
 import contextlib
 import ctypes
 import errno
