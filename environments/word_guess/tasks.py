@@ -7,6 +7,7 @@ Which split a word belongs to is decided by a hash of the word, so training neve
 import hashlib
 import random
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 from .rules import RULES, Rule
@@ -138,6 +139,7 @@ def generate(split: str, count: int = 66, seed: int = 0) -> Iterator[dict[str, A
         yield _game(f"{split}-{seed}-{index:04d}", rng, split, rule, setting, length, used)
 
 
+@cache
 def is_held_out(word: str) -> bool:
     """Whether a word is a secret of the `test` split only."""
     return int.from_bytes(hashlib.sha256(word.encode()).digest()[:4], "big") < HELD_OUT_SHARE * 2**32

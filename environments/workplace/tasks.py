@@ -6,12 +6,14 @@ Rows hold the request and what must be different afterwards; how to get there is
 from collections.abc import Iterator
 from typing import Any
 
+from gymflow.contracts.task import Task
+
 from .dice import Dice
 from .easy import EASY
 from .hard import HARD
 from .medium import MEDIUM
 from .office import Office, spoken
-from .template import Draft, Template, Unfit
+from .template import Call, Draft, Template, Unfit
 from .world import office_of
 
 TEMPLATES: tuple[Template, ...] = (*EASY, *MEDIUM, *HARD)
@@ -27,34 +29,10 @@ SYSTEM = (
 
 
 def generate(split: str, count: int = len(TEMPLATES) * WORDINGS) -> Iterator[dict[str, Any]]:
-    """Yield `count` task rows of a split (`test` or `train`). Each 78 of them hold every template in every wording once."""
-    for task_id, template, wording, world, draft in _drafts(split, count):
-        office = office_of(world)
-        yield {
-            "task_id": task_id,
-            "responses_create_params": {
-                "input": [
-                    {"role": "system", "content": _system(office)},
-                    {"role": "user", "content": template.wordings[wording].format(**draft.facts)},
-                ]
-            },
-            "state": {"world": world},
-            "expected_state": draft.changes,
-            "tags": [template.difficulty, f"template-{template.name}"],
-        }
+    """Yield `count` task rows of a split (`test` or `train`). Each 78 of them hold every template in every wording once.
 
-
-def solution(task_id: str) -> list[tuple[str, dict[str, Any]]]:
-    """The tool calls that fulfil a task of `generate`, look-ups included."""
-    split, index = task_id.rsplit("-", 1)
-    for drafted, *_, draft in _drafts(split, int(index) + 1):
-        if drafted == task_id:
-            return draft.calls
-    raise KeyError(task_id)
-
-
-def _drafts(split: str, count: int) -> Iterator[tuple[str, Template, int, int, Draft]]:
-    """Id, template, wording, world and draft of each task. Offices without a case for a template are passed over."""
+    Each row is about the next office that has a case for its template.
+    """
     if split not in FIRST_WORLD:
         raise ValueError(f"unknown split {split!r}, expected one of {', '.join(FIRST_WORLD)}")
     world = FIRST_WORLD[split]
@@ -62,8 +40,29 @@ def _drafts(split: str, count: int) -> Iterator[tuple[str, Template, int, int, D
         template = TEMPLATES[index % len(TEMPLATES)]
         while (draft := _draft(template, world)) is None:
             world += 1
-        yield f"{split}-{index:04d}", template, index // len(TEMPLATES) % WORDINGS, world, draft
+        wording = template.wordings[index // len(TEMPLATES) % WORDINGS]
+        yield {
+            "task_id": f"{split}-{index:04d}",
+            "responses_create_params": {
+                "input": [
+                    {"role": "system", "content": _system(office_of(world))},
+                    {"role": "user", "content": wording.format(**draft.facts)},
+                ]
+            },
+            "state": {"world": world},
+            "expected_state": draft.changes,
+            "tags": [template.difficulty, f"template-{template.name}"],
+        }
         world += 1
+
+
+def solution(task: Task) -> list[Call]:
+    """The tool calls that fulfil a task, look-ups included."""
+    [template] = (template for template in TEMPLATES if f"template-{template.name}" in task.tags)
+    draft = _draft(template, (task.state or {})["world"])
+    if draft is None:
+        raise ValueError(f"{task.task_id} is no task of this environment")
+    return draft.calls
 
 
 def _draft(template: Template, world: int) -> Draft | None:

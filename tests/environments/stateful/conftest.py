@@ -1,0 +1,81 @@
+"""Plays agents into environments with a session, through the engine's episode, and scores what is left behind."""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from gymflow.contracts.task import Task
+from gymflow.contracts.verdict import Verdict
+from gymflow.datasets import load_rows
+from gymflow.environments import Session
+from gymflow.models.base import Item
+from gymflow.registry import Registry
+from gymflow.runtime.replay import action_items, message_item, play
+from gymflow.verifiers import Evidence
+
+
+class Stage:
+    """One environment with session and verifier."""
+
+    def __init__(self, name: str) -> None:
+        registry = Registry()
+        self.entry = registry.environment(name)
+        self.manifest = self.entry.manifest
+        self.session_class = registry.session_class(self.entry)
+        verifier = registry.verifier_class(self.manifest.verifier.name, self.entry)
+        self.verifier = verifier(verifier.Parameters(**self.manifest.verifier.parameters))
+
+    def tasks(self, split: str = "test") -> list[Task]:
+        return list(load_rows(self.entry, split, manifest=self.manifest, task_fields=self.verifier.task_fields))
+
+    def session(self, task: Task) -> Session:
+        return self.session_class(task, seed=0, parameters=self.manifest.session_parameters)
+
+    async def verdict(self, task: Task, outputs: Sequence[list[Item]]) -> Verdict:
+        """The verdict on an agent whose model gave these outputs, one list of items a turn."""
+        record = await play(self.session(task), outputs)
+        fields = self.verifier.task_fields.model_validate(task.verifier_fields)
+        return await self.verifier.verify(fields, Evidence.of(record))
+
+    async def mean_reward(self, agent: Callable[[Task], Sequence[list[Item]]], split: str = "test") -> float:
+        """Mean reward over a split."""
+        tasks = self.tasks(split)
+        return sum([(await self.verdict(task, agent(task))).reward for task in tasks]) / len(tasks)
+
+    async def snapshot(self, task: Task, outputs: Sequence[list[Item]]) -> dict[str, Any] | None:
+        """The session's final state after these outputs."""
+        return (await play(self.session(task), outputs)).snapshot
+
+    @staticmethod
+    def said(*texts: str) -> list[list[Item]]:
+        """Messages, one a turn."""
+        return [[message_item(text)] for text in texts]
+
+    @staticmethod
+    def called(*calls: tuple[str, dict[str, Any]]) -> list[list[Item]]:
+        """Tool calls, one a turn, then a message."""
+        turns = [action_items({"name": name, "arguments": arguments}, i) for i, (name, arguments) in enumerate(calls)]
+        return [*turns, [message_item("Done.")]]
+
+    @staticmethod
+    def drawn(rng: random.Random, tool: dict[str, Any], words: Sequence[str]) -> tuple[str, dict[str, Any]]:
+        """A random call that fits the tool's schema; texts are drawn from `words`."""
+
+        def value(kind: dict[str, Any]) -> Any:
+            if "enum" in kind:
+                return rng.choice(kind["enum"])
+            if kind["type"] == "integer":
+                return rng.randint(1, 90)
+            if kind["type"] == "array":
+                return [value(kind["items"]) for _ in range(rng.randint(1, 2))]
+            return rng.choice(words)
+
+        return tool["name"], {name: value(kind) for name, kind in tool["parameters"]["properties"].items()}
+
+
+@pytest.fixture
+def stage() -> Callable[[str], Stage]:
+    """`stage("workplace")` is that environment with its session and verifier."""
+    return Stage
