@@ -11,13 +11,17 @@ from gymflow.canonical import canonical_json
 from gymflow.contracts.task import Task
 
 _NUMBERS = re.compile(r"\d+(?:[.,:]\d+)*")
-_NAMES = re.compile(r"\b[A-Z][a-z]+(?:[ -][A-Z][a-z]+)*")
+_CAPITALISED = re.compile(r"\b[A-Z][a-z]+\b")
+_NAME = re.compile(r"(?<=[\w,;)] )[A-Z][a-z]+\b")
 SHOWN = 3
 
 
 def normalised(text: str) -> str:
-    """The text with its numbers and capitalised words replaced, so that tasks from one template are equal."""
-    return _NAMES.sub("Name", _NUMBERS.sub("0", text))
+    """The text with its numbers and names replaced, so that tasks from one template are equal. A capitalised word within a
+    sentence is a name, there and wherever else it stands; the first word of a sentence alone need not be one."""
+    text = _NUMBERS.sub("0", text)
+    names = set(_NAME.findall(text))
+    return _CAPITALISED.sub(lambda word: "Name" if word[0] in names else word[0], text) if names else text
 
 
 class Duplicates:
