@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,20 +13,29 @@ from gymflow.datasets import load_rows
 from gymflow.registry import Registry
 from gymflow.verifiers import Evidence, Verdict
 
+REGISTRY = Registry()
+
+
+@cache
+def _tasks(name: str, split: str) -> list[Task]:
+    """Read once for all tests: checking every row's fields is the slow part."""
+    entry = REGISTRY.environment(name)
+    fields = REGISTRY.verifier_class(entry.manifest.verifier.name, entry).task_fields
+    return list(load_rows(entry, split, manifest=entry.manifest, task_fields=fields))
+
 
 class Bench:
     """One environment with its verifier."""
 
     def __init__(self, name: str) -> None:
-        registry = Registry()
-        self.entry = registry.environment(name)
+        self.entry = REGISTRY.environment(name)
         self.manifest = self.entry.manifest
-        verifier = registry.verifier_class(self.manifest.verifier.name, self.entry)
+        verifier = REGISTRY.verifier_class(self.manifest.verifier.name, self.entry)
         self.verifier = verifier(verifier.Parameters(**self.manifest.verifier.parameters))
 
     def tasks(self, split: str = "test") -> list[Task]:
         """The tasks of a split, each with a prompt that renders and fields that fit the verifier."""
-        return list(load_rows(self.entry, split, manifest=self.manifest, task_fields=self.verifier.task_fields))
+        return _tasks(self.entry.name, split)
 
     async def verdict(self, task: Task, text: str, **fields: Any) -> Verdict:
         """The verdict on a final text; `fields` replace verifier fields of the task."""

@@ -59,7 +59,7 @@ def grid_routes(draw: Draw) -> Drawn:
     "hard", "How many whole numbers with {digits} digits have digits that become larger from each one to the next?"
 )
 def rising_digits(draw: Draw) -> Drawn:
-    digits = draw(3, 6)
+    digits = draw(3, 5)
     return {"digits": digits}, comb(9, digits)
 
 
