@@ -3,7 +3,7 @@
 import asyncio
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -38,15 +38,21 @@ class Endpoint:
     """
 
     def __init__(
-        self, base_url: str, *, headers: Mapping[str, str], key_name: str | None, connections: int | None
+        self,
+        base_url: str,
+        *,
+        headers: Mapping[str, str],
+        secrets: Iterable[str] = (),
+        key_name: str | None = None,
+        connections: int | None = None,
     ) -> None:
-        """`key_name`: how a refused key is called in errors, never the key. `connections`: None is unbounded."""
+        """`secrets`: values that no error may show. `key_name`: how a refused key is called in errors. `connections`: None is
+        unbounded."""
         self.base_url = base_url.rstrip("/")
         self.headers = {"content-type": "application/json", **headers}
         self._key_name = key_name
         self._connections = connections or 0
-        # The key itself in whatever form the endpoint might quote it.
-        self.redactor = Redactor(part for value in headers.values() for part in (value, value.rpartition(" ")[2]))
+        self.redactor = Redactor(secrets)
         self.shown_url = self.redactor.text(self.base_url)
         self._session: aiohttp.ClientSession | None = None
         self._proxy: str | None = None
@@ -57,6 +63,7 @@ class Endpoint:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._connections, ttl_dns_cache=300, keepalive_timeout=60),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
+            headers=self.headers,
             cookie_jar=aiohttp.DummyCookieJar(),
         )
 
@@ -65,13 +72,6 @@ class Endpoint:
         if self._session is not None:
             await self._session.close()
             self._session = None
-
-    async def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Any:
-        """The JSON answer to a JSON request. Raises ModelError or ContextOverflow for any other answer, and for none."""
-        status, answer, content = await self.send("POST", path, wire.dumps(body), headers)
-        if status != 200:
-            raise self.failure(status, answer, content)
-        return self.parsed(content)
 
     async def send(
         self, method: str, path: str, data: bytes | None = None, headers: Mapping[str, str] | None = None
@@ -83,7 +83,7 @@ class Endpoint:
                 method,
                 self.base_url + path,
                 data=data,
-                headers={**self.headers, **headers} if headers else self.headers,
+                headers=headers,
                 allow_redirects=False,
                 proxy=self._proxy,
             ) as response:

@@ -16,16 +16,19 @@ from gymflow.models.dialects import (
     chat,
     function_call,
     message,
+    messages,
     reasoning,
     refusal,
     responses,
     serve_chat,
+    serve_messages,
     serve_responses,
 )
+from gymflow.models.history import _same
 
 TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
 NAME = st.from_regex(r"[a-z][a-z0-9_]{0,10}", fullmatch=True)
-ARGUMENTS = st.dictionaries(NAME, TEXT | st.integers() | st.booleans(), max_size=3).map(
+ARGUMENTS = st.dictionaries(NAME, TEXT | st.integers(-(2**63), 2**63) | st.booleans(), max_size=3).map(
     lambda d: wire.dumps(d).decode()
 )
 
@@ -87,6 +90,31 @@ def test_an_answer_survives_responses_and_back(answer: ModelResponse):
     assert (decoded.finish_reason, decoded.usage, decoded.response_id) == (answer.finish_reason, answer.usage, "r")
 
 
+@given(conversations())
+def test_a_conversation_survives_messages_and_back(items: list[Item]):
+    """Signed thinking is kept; what was not signed is left out, as the API would refuse it."""
+    signed = [item | {"encrypted_content": "sig"} if item.get("type") == "reasoning" else item for item in items]
+    request = serve_messages.decode_request(messages.encode_request(ModelRequest(signed), "m"))
+    system = [user(request.instructions) | {"role": "system"}] if request.instructions else []
+    assert all(_same(one, other) for one, other in zip(system + request.input, signed, strict=True))
+    unsigned = [item for entry in messages.encode_messages(items) for item in serve_messages.decode_message(entry)]
+    assert not any(item["type"] == "reasoning" for item in unsigned)
+
+
+@given(answers())
+def test_an_answer_survives_messages_and_back(answer: ModelResponse):
+    answer.usage = Usage(prompt_tokens=100, completion_tokens=5, cached_tokens=30, cache_write_tokens=20)
+    if answer.finish_reason == "content_filter":
+        answer.finish_reason = "refusal"
+    decoded = messages.decode_response(serve_messages.encode_response(answer, "m"))
+    kept = ("type", "role", "content", "call_id", "name", "arguments", "summary")
+    assert [{key: item[key] for key in kept if key in item} for item in decoded.output] == [
+        item if "arguments" not in item else item | {"arguments": wire.dumps(wire.loads(item["arguments"])).decode()}
+        for item in answer.output
+    ]
+    assert (decoded.finish_reason, decoded.usage) == (answer.finish_reason, answer.usage)
+
+
 @settings(max_examples=50)
 @given(conversations(), st.booleans())
 def test_a_request_survives_both_dialects(items: list[Item], parallel: bool):
@@ -105,6 +133,60 @@ def test_a_request_survives_both_dialects(items: list[Item], parallel: bool):
     )
     assert serve_chat.decode_request(chat.encode_request(request, "m")) == request
     assert serve_responses.decode_request(responses.encode_request(request, "m")) == request
+
+
+def test_a_request_survives_messages_where_the_api_has_words_for_it():
+    request = ModelRequest(
+        input=[{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "q"}]}],
+        instructions="be brief",
+        tools=[{"type": "function", "name": "f", "description": "d", "parameters": {"type": "object"}}],
+        sampling=Sampling(temperature=0.0, top_p=0.5, top_k=3, max_output_tokens=7, stop=["x"], reasoning_effort="low"),
+        tool_choice={"type": "function", "name": "f"},
+        parallel_tool_calls=False,
+        text={"format": {"type": "json_schema", "name": "output", "schema": {"type": "object"}}},
+    )
+    assert serve_messages.decode_request(messages.encode_request(request, "m")) == request
+    with pytest.raises(DialectError, match="no presence_penalty"):
+        messages.encode_request(ModelRequest([], sampling=Sampling(presence_penalty=1.0)), "m")
+
+
+def test_what_claude_code_sends_is_read():
+    body = {
+        "model": "m",
+        "max_tokens": 9,
+        "system": [
+            {"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}},
+            {"type": "text", "text": "b"},
+        ],
+        "thinking": {"type": "adaptive"},
+        "context_management": {"edits": []},
+        "metadata": {"user_id": "{}"},
+        "tools": [{"name": "Bash", "input_schema": {"type": "object"}, "defer_loading": True}],
+        "messages": [
+            {"role": "user", "content": "q"},
+            {"role": "system", "content": "mind the gap"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"c": "ls"}}]},
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "x"}]}],
+            },
+        ],
+    }
+    request = serve_messages.decode_request(body)
+    assert (request.instructions, request.extra) == ("a\n\nb", {})
+    assert [item.get("role") or item["type"] for item in request.input] == [
+        "user",
+        "system",
+        "function_call",
+        "function_call_output",
+    ]
+    chat.encode_request(request, "m")
+
+
+def test_malformed_arguments_become_an_object_where_the_api_wants_one():
+    assert messages.arguments_object('{"a": 1}') == {"a": 1}
+    assert messages.arguments_object("[1]") == {"malformed_arguments": "[1]"}
+    assert messages.arguments_object('{"a": ') == {"malformed_arguments": '{"a": '}
 
 
 def test_parallel_calls_and_reasoning_become_one_assistant_message():
