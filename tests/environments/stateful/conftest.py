@@ -1,7 +1,7 @@
 """Plays agents into environments with a session, through the engine's episode, and scores what is left behind."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -76,6 +76,15 @@ class Stage:
 
 
 @pytest.fixture
-def stage() -> Callable[[str], Stage]:
-    """`stage("workplace")` is that environment with its session and verifier."""
-    return Stage
+async def stage() -> AsyncIterator[Callable[[str], Stage]]:
+    """`stage("workplace")` is that environment with its session and verifier, closed after the test."""
+    opened: dict[str, Stage] = {}
+
+    def start(name: str) -> Stage:
+        if name not in opened:
+            opened[name] = Stage(name)
+        return opened[name]
+
+    yield start
+    for one in opened.values():
+        await one.verifier.close()
