@@ -103,3 +103,20 @@ def run(
         inline=inline,
         json=json,
     )
+
+
+@group.command("reverify")
+def reverify(
+    run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="verifier.PARAM=VALUE", help="A verifier parameter to change.")
+    ] = None,
+    store: Store = None,
+    search_dir: SearchDir = None,
+    inline: Inline = False,
+    json: Json = False,
+) -> None:
+    """Score a run's rollouts again into a new verdict set; no model is called."""
+    from cli.rescoring import reverify_run
+
+    reverify_run(run, set_ or [], store=store, search_dirs=search_dir or [], inline=inline, json=json)

@@ -39,9 +39,7 @@ def run_evaluations(
     json: bool,
 ) -> None:
     """One run, or one for each value of `--vary`; then the scorecards. Exits with 3 or 130 where that is how it ended."""
-    if search_dirs:
-        known = [part for part in os.environ.get(VARIABLE, "").split(os.pathsep) if part]
-        os.environ[VARIABLE] = os.pathsep.join([str(folder.resolve()) for folder in search_dirs] + known)
+    add_search_dirs(search_dirs)
     root = store_root(store)
     if resume is None:
         runs: list[tuple[RunConfig, str | None]] = [(one, None) for one in expand_vary(run_config(options, file))]
@@ -59,6 +57,13 @@ def run_evaluations(
     print_scorecards(cards, json=json)
     if interrupted or not complete:
         sys.exit(EXIT_INTERRUPTED if interrupted else EXIT_INCOMPLETE)
+
+
+def add_search_dirs(folders: list[Path]) -> None:
+    """Make plugin roots known to this process and those it starts."""
+    if folders:
+        known = [part for part in os.environ.get(VARIABLE, "").split(os.pathsep) if part]
+        os.environ[VARIABLE] = os.pathsep.join([str(folder.resolve()) for folder in folders] + known)
 
 
 def _evaluate(

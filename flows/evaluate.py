@@ -7,7 +7,7 @@ from gymflow.runtime.opening import opened
 from tasks import flow
 from tasks.aggregate import aggregate
 from tasks.plan import new_run_id, plan_run
-from tasks.run import run_chunks
+from tasks.run import run_chunks, verify
 from tasks.validate import validate
 
 
@@ -30,6 +30,7 @@ async def evaluate(
     await plan_run(config, run_id, store, accept_drift or [])
     async with opened(run_id, store) as run:
         await run_chunks(run)
+        await verify(run_id)
     card = await aggregate(run_id, store)
     if card.incomplete:
         raise RunIncomplete(

@@ -33,6 +33,12 @@ async def run_chunk(chunk: Chunk) -> ChunkResult:
     return ChunkResult(rollouts=chunk.rollouts, digest=chunk.digest)
 
 
+@step(task_run_name="verify {run_id}")
+async def verify(run_id: str) -> int:
+    """Score the rollouts that were sampled under an earlier verifier; returns how many."""
+    return await active_run(run_id).complete_verdicts()
+
+
 async def run_chunks(run: ActiveRun) -> None:
     """All chunks, enough of them at once to keep every slot busy. "Cached" means that the store holds the whole chunk."""
     window = asyncio.Semaphore(run.chunk_window)

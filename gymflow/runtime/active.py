@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gymflow.contracts.plan import PlannedRollout
+from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.run import RunDocument
 from gymflow.contracts.task import Task
 from gymflow.runtime.components import RunAgent, RunEnvironment
 from gymflow.runtime.pool import Pool
 from gymflow.runtime.progress import Progress
+from gymflow.runtime.rescoring import complete_set
 from gymflow.runtime.rollout import Player
 from gymflow.store import RunReader, RunWriter
 from gymflow.store.planned import PlanTable, TaskTable
@@ -35,7 +37,7 @@ class ActiveRun:
     progress: Progress
     plan: PlanTable
     tasks: TaskTable
-    completed: frozenset[int]
+    completed: set[int]
     stopping: bool = False
 
     @property
@@ -68,6 +70,25 @@ class ActiveRun:
             self.progress.count(record, verdict)
 
         await self.pool.map(play, rows)
+
+    async def take(self, record: RolloutRecord, planned: PlannedRollout, task: Task) -> None:
+        """Store a rollout that was sampled elsewhere, scored by this run's verifier."""
+        verdict = await self.player.judge(record, task, self.environments[planned.environment])
+        await self.writer.commit(record, [verdict])
+        self.completed.add(planned.plan_index)
+        self.progress.count(record, verdict)
+
+    async def complete_verdicts(self) -> int:
+        """Score what is durable but has no reward in the current verdict set, as after a change of the verifier; returns how
+        many rollouts that were."""
+        scored, _ = await complete_set(
+            self.reader,
+            self.writer,
+            self.environments,
+            self.player.verdict_set,
+            self.document.config.limits.verifier_timeout_s,
+        )
+        return scored
 
     async def stop(self) -> None:
         """Begin nothing more; what runs may finish for a while, then it is left to be run again."""

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from gymflow import keys
 from gymflow.contracts.run import RunDocument
 from gymflow.models.gateway import Gateway
 from gymflow.paths import store_root
@@ -11,6 +12,7 @@ from gymflow.runtime.active import ActiveRun, holding, watcher
 from gymflow.runtime.components import RunAgent, RunEnvironment, effective_sampling, run_agent, run_environment
 from gymflow.runtime.pool import Pool
 from gymflow.runtime.progress import Progress
+from gymflow.runtime.reusing import reuse
 from gymflow.runtime.rollout import Player
 from gymflow.runtime.scoring import verdict_set_of
 from gymflow.store import Store
@@ -31,7 +33,7 @@ async def opened(run_id: str, store: str | None) -> AsyncIterator[ActiveRun]:
         document = reader.document
         config = document.config
         plan = PlanTable(reader.layout)
-        completed = frozenset(reader.state().completed) & plan.indices
+        completed = set(reader.state().completed) & plan.indices
         environments = run_environments(registry, document)
         agents = _agents(registry, document)
         gateway = await stack.enter_async_context(
@@ -54,6 +56,7 @@ async def opened(run_id: str, store: str | None) -> AsyncIterator[ActiveRun]:
                 put_artifact=writer.put_artifact,
                 read_artifact=place.artifacts.read,
                 verdict_set=chosen.name,
+                drift=keys.digest(document.fingerprint.sampling) if document.accepted_drift else None,
             ),
             pool=await stack.enter_async_context(Pool(config.limits.concurrency)),
             progress=Progress(planned=len(plan), already=len(completed)),
@@ -61,6 +64,8 @@ async def opened(run_id: str, store: str | None) -> AsyncIterator[ActiveRun]:
             tasks=TaskTable(reader.layout),
             completed=completed,
         )
+        if config.reuse == "store":
+            await reuse(run, place)
         with holding(run):
             async with watcher.get()(run):
                 yield run

@@ -115,10 +115,10 @@ class Planner:
                     )
 
     def rollouts(
-        self, first_index: int = 0, first_chunk: int = 0, known: frozenset[str] = frozenset()
+        self, first_index: int = 0, first_chunk: int = 0, known: frozenset[tuple[int, str, int]] = frozenset()
     ) -> Iterator[PlannedRollout]:
-        """Repeat by repeat, so that a run that is cut short has seen all tasks equally often; keys in `known` are planned
-        already."""
+        """Repeat by repeat, so that a run that is cut short has seen all tasks equally often. What is in `known` (task index,
+        agent, repeat) is planned already."""
         size, index, listed = self.config.limits.chunk_size, first_index, 0
         shard = self.config.shard
         for repeat in range(max((row.selected.repeats for row in self._rows), default=0)):
@@ -127,6 +127,8 @@ class Planner:
                     continue
                 seed = self._seed(row, repeat)
                 for agent in row.agents:
+                    if (row.index, agent, repeat) in known:
+                        continue
                     key = keys.rollout_key(
                         row.selected.digests[agent],
                         row.task_key,
@@ -135,8 +137,6 @@ class Planner:
                         repeat=repeat,
                         occurrence=row.occurrence,
                     )
-                    if key in known:
-                        continue
                     mine = shard is None or index % shard.count == shard.index
                     if mine:
                         yield PlannedRollout(

@@ -7,10 +7,13 @@ from gymflow.errors import InputError
 from gymflow.models.gateway import Gateway
 from gymflow.registry import Registry
 from gymflow.runtime.planning import Planner
+from gymflow.runtime.reusing import require_pinned
 from gymflow.store import Store
 
 
-async def prepare(store: Store, run_id: str, config: RunConfig, registry: Registry, accept_drift: Sequence[str] = ()) -> int:
+async def prepare(
+    store: Store, run_id: str, config: RunConfig, registry: Registry, accept_drift: Sequence[str] = ()
+) -> int:
     """Create the run, or check and extend it; returns how many rollouts are planned.
 
     Raises InputError where an existing run was sampled under another fingerprint, with the list of what differs, unless
@@ -18,6 +21,8 @@ async def prepare(store: Store, run_id: str, config: RunConfig, registry: Regist
     model cannot be called, in its endpoint's own words.
     """
     gateway = Gateway(config.models)
+    if config.reuse == "store":
+        require_pinned(gateway, config.models_sampled)
     planner = Planner(config, registry, gateway.identities())
     async with gateway:
         await gateway.probe()
@@ -46,12 +51,12 @@ def _extend(store: Store, run_id: str, config: RunConfig, planner: Planner, acce
         return reader.planned()
     known_tasks = {(task.environment, task.row_digest): task.task_index for task in reader.tasks()}
     tasks = list(planner.tasks(first_index=len(known_tasks), known=known_tasks))
-    known = [(row.plan_index, row.chunk, row.rollout_key) for row in reader.plan()]
-    plan = planner.rollouts(
-        first_index=1 + max((index for index, _, _ in known), default=-1),
-        first_chunk=1 + max((chunk for _, chunk, _ in known), default=-1),
-        known=frozenset(key for _, _, key in known),
-    )
+    last_index = last_chunk = -1
+    known: set[tuple[int, str, int]] = set()
+    for row in reader.plan():
+        last_index, last_chunk = max(last_index, row.plan_index), max(last_chunk, row.chunk)
+        known.add((row.task_index, row.agent, row.repeat))
+    plan = planner.rollouts(last_index + 1, last_chunk + 1, frozenset(known))
     store.extend_plan(run_id, tasks, plan)
     grown = planner.document(run_id, document.name)
     accepted = sorted({*document.accepted_drift, *drift})

@@ -53,7 +53,7 @@ async def rescore(
             for environment in environments.values():
                 await environment.verifier.open()
                 opened.append(environment)
-            await _score_all(reader, writer, environments, chosen.name, limit, result)
+            result.scored, result.reused = await complete_set(reader, writer, environments, chosen.name, limit)
         finally:
             for environment in opened:
                 await environment.verifier.close()
@@ -79,31 +79,30 @@ def _environments(
     return environments, refused
 
 
-async def _score_all(
-    reader: RunReader,
-    writer: RunWriter,
-    environments: dict[str, RunEnvironment],
-    verdict_set: str,
-    timeout_s: float,
-    result: Rescored,
-) -> None:
+async def complete_set(
+    reader: RunReader, writer: RunWriter, environments: Mapping[str, RunEnvironment], verdict_set: str, timeout_s: float
+) -> tuple[int, int]:
+    """Score every completed rollout that has no reward in the set; returns how many were scored, and how many had one."""
+    known = await writer.scored(verdict_set)
+    written = 0
     for batch in reader.stored():
         rows: list[VerdictRecord] = []
         for stored in batch:
             environment = environments.get(stored.environment)
-            if environment is not None:
-                rows.append(
-                    await score(
-                        run_id=reader.run_id,
-                        rollout_id=stored.rollout_id,
-                        verdict_set=verdict_set,
-                        task=Task.model_validate(stored.task),
-                        evidence=stored.evidence,
-                        evidence_digest=stored.evidence_digest,
-                        environment=environment,
-                        timeout_s=timeout_s,
-                    )
+            if environment is None or stored.plan_index in known:
+                continue
+            rows.append(
+                await score(
+                    run_id=reader.run_id,
+                    rollout_id=stored.rollout_id,
+                    verdict_set=verdict_set,
+                    task=Task.model_validate(stored.task),
+                    evidence=stored.evidence,
+                    evidence_digest=stored.evidence_digest,
+                    environment=environment,
+                    timeout_s=timeout_s,
                 )
-        written = await writer.commit_verdicts(rows)
-        result.scored += written
-        result.reused += len(rows) - written
+            )
+        if rows:
+            written += await writer.commit_verdicts(rows)
+    return written, len(known)

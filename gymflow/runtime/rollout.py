@@ -30,7 +30,8 @@ from gymflow.verifiers import Evidence
 @dataclass(slots=True)
 class Player:
     """Plays and scores the rollouts of one run. `put_artifact` stores bytes and returns their digest, `read_artifact` finds them
-    again."""
+    again. `drift` is what a run samples with that accepted to differ from its plan: it becomes part of the rollout keys, so that
+    these samples never serve for what the plan asked."""
 
     run_id: str
     gateway: Gateway
@@ -39,6 +40,7 @@ class Player:
     put_artifact: Callable[[bytes], Awaitable[str]]
     read_artifact: Callable[[str], bytes]
     verdict_set: str
+    drift: str | None = None
     weight_version: str | None = None
 
     async def sample(
@@ -48,7 +50,11 @@ class Player:
         record = await self.play(planned, task, environment, agent)
         if record.rollout.status is Status.FAILED:
             return record, None
-        verdict = await score(
+        return record, await self.judge(record, task, environment)
+
+    async def judge(self, record: RolloutRecord, task: Task, environment: RunEnvironment) -> VerdictRecord:
+        """The verdict on a completed rollout."""
+        return await score(
             run_id=self.run_id,
             rollout_id=record.rollout.rollout_id,
             verdict_set=self.verdict_set,
@@ -58,7 +64,6 @@ class Player:
             environment=environment,
             timeout_s=self.limits.verifier_timeout_s,
         )
-        return record, verdict
 
     async def play(
         self, planned: PlannedRollout, task: Task, environment: RunEnvironment, agent: RunAgent
@@ -150,7 +155,7 @@ class _Attempt:
     async def record(self, started: float, attempts: list[Attempt], failure: RolloutFailure | None) -> RolloutRecord:
         """What the rollout leaves behind."""
         calls = self.client.calls if self.client else []
-        planned, trajectory = self.planned, self.trajectory
+        planned, trajectory, drift = self.planned, self.trajectory, self.player.drift
         if failure is not None:
             trajectory.stop_reason = None
         artifacts = self.snapshot.artifacts if self.snapshot else {}
@@ -164,7 +169,7 @@ class _Attempt:
             rollout=Rollout(
                 run_id=self.player.run_id,
                 rollout_id=rollout_id(self.player.run_id, planned.plan_index),
-                rollout_key=planned.rollout_key,
+                rollout_key=planned.rollout_key if drift is None else keys.digest([planned.rollout_key, drift]),
                 plan_index=planned.plan_index,
                 task_key=planned.task_key,
                 task_id=planned.task_id,

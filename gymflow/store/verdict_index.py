@@ -27,6 +27,10 @@ class VerdictIndex:
     def scored(self, verdict_set: str, plan_index: int) -> bool:
         return self._sets[verdict_set].get(plan_index) == _SCORED
 
+    def all_scored(self, verdict_set: str) -> set[int]:
+        """Plan indices with a reward in the set."""
+        return {index for index, seq in self._sets[verdict_set].items() if seq == _SCORED}
+
     def failed(self, verdict_set: str, plan_index: int) -> int | None:
         """Sequence number of the verdict that failed, if one did."""
         seq = self._sets[verdict_set].get(plan_index, _SCORED)

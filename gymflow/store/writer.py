@@ -230,10 +230,18 @@ class RunWriter:
                 f"verdict sets {sorted(unknown)} of run {self.run_id} were not announced (add_verdict_set)"
             )
 
-    async def _wanted(self, row: VerdictRecord) -> bool:
-        if not self._verdicts.knows(row.verdict_set):
+    async def scored(self, verdict_set: str) -> set[int]:
+        """Plan indices of the rollouts that have a reward in a set."""
+        await self._load_verdicts(verdict_set)
+        return self._verdicts.all_scored(verdict_set)
+
+    async def _load_verdicts(self, verdict_set: str) -> None:
+        if not self._verdicts.knows(verdict_set):
             async with self._manifest_lock:
-                await asyncio.to_thread(self._verdicts.load, row.verdict_set, self._manifest)
+                await asyncio.to_thread(self._verdicts.load, verdict_set, self._manifest)
+
+    async def _wanted(self, row: VerdictRecord) -> bool:
+        await self._load_verdicts(row.verdict_set)
         return not self._verdicts.scored(row.verdict_set, layout.plan_index_of(row.rollout_id))
 
     async def _commit_verdict_batch(self, rows: Sequence[VerdictRecord]) -> int:
