@@ -174,10 +174,10 @@ class _Check:
         try:
             fixtures, faults = await Preflight(self.entry, manifest, session, verifier).run()
         except InputError as error:
-            self.report.faults.append(Fault(str(error)))
+            self.report.fixture_faults.append(Fault(str(error)))
             return
         self.report.fixtures = fixtures
-        self.report.faults += faults
+        self.report.fixture_faults = faults
         if verifier.task_fields.model_fields and fixtures and not any(fixture.swapped for fixture in fixtures):
             self.report.warnings.append("no fixture has `swapped`, so nothing shows that the gold answer matters")
 

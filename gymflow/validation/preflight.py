@@ -85,7 +85,7 @@ class Preflight:
         """The tasks that fixtures answer, with their rendered input."""
         tasks: dict[tuple[str, str], Task] = {}
         for split in dict.fromkeys(fixture.split for _, fixture in fixtures):
-            wanted = {fixture.task_id: line for line, fixture in fixtures if fixture.split == split}
+            wanted = {fixture.task_id: line for line, fixture in reversed(fixtures) if fixture.split == split}
             if split not in self.manifest.datasets:
                 hint = did_you_mean(split, self.manifest.datasets)
                 faults.append(self._fault(min(wanted.values()), f"there is no split {split!r}; {hint}", "split"))

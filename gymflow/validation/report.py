@@ -51,7 +51,7 @@ class FixtureReport:
 
 @dataclass(slots=True)
 class ValidationReport:
-    """Everything about one environment, as it would be run."""
+    """Everything about one environment, as it would be run. `faults` are those of the manifest and what it refers to."""
 
     environment: str
     place: str
@@ -59,12 +59,13 @@ class ValidationReport:
     splits: list[SplitReport] = field(default_factory=list)
     fixtures: list[FixtureReport] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+    fixture_faults: list[Fault] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     @property
     def fault_count(self) -> int:
         """All faults, those of rows included."""
-        return len(self.faults) + sum(split.fault_count for split in self.splits)
+        return len(self.faults) + len(self.fixture_faults) + sum(split.fault_count for split in self.splits)
 
     @property
     def ok(self) -> bool:
@@ -73,13 +74,13 @@ class ValidationReport:
 
     @property
     def shown_faults(self) -> list[Fault]:
-        """The environment's own faults, then the first ones of each split."""
-        return [*self.faults, *(fault for split in self.splits for fault in split.faults)]
+        """Those of the manifest, the first ones of each split, those of the fixtures and the verifier."""
+        return [*self.faults, *(fault for split in self.splits for fault in split.faults), *self.fixture_faults]
 
     def require(self, skip_bad_rows: bool = False) -> None:
         """InputError with the faults, if there are any. With `skip_bad_rows` those of rows do not count."""
-        faults = self.faults if skip_bad_rows else self.shown_faults
-        count = len(self.faults) if skip_bad_rows else self.fault_count
+        without_rows = [*self.faults, *self.fixture_faults]
+        faults, count = (without_rows, len(without_rows)) if skip_bad_rows else (self.shown_faults, self.fault_count)
         if not count:
             return
         lines = [str(fault) for fault in faults[:SHOWN]]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gymflow.datasets.jsonl import Line, parse_object, read_jsonl
@@ -107,13 +107,13 @@ def test_a_file_that_cannot_be_read_is_one_message(tmp_path: Path) -> None:
 
 
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
-texts = st.text(st.characters(codec="utf-8"))
+texts = st.text(st.characters(codec="utf-8"), max_size=5)
 values = st.recursive(
     st.none() | st.booleans() | numbers | texts,
-    lambda inner: st.lists(inner) | st.dictionaries(texts, inner),
-    max_leaves=20,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
 )
-objects = st.dictionaries(texts, values)
+objects = st.dictionaries(texts, values, max_size=3)
 
 
 def same(left: Any, right: Any) -> bool:
@@ -126,6 +126,7 @@ def same(left: Any, right: Any) -> bool:
     return type(left) is type(right) and left == right
 
 
+@settings(max_examples=60)
 @given(objects, st.booleans(), st.sampled_from([(",", ":"), (", ", ": "), (" ,", " :\t")]))
 def test_every_json_object_is_read_as_it_was_written(
     value: dict[str, Any], ascii_only: bool, marks: tuple[str, str]
@@ -134,6 +135,7 @@ def test_every_json_object_is_read_as_it_was_written(
     assert same(value, parse_object(raw))
 
 
+@settings(max_examples=30)
 @given(objects, objects)
 def test_a_repeated_key_is_always_seen(outer: dict[str, Any], inner: dict[str, Any]) -> None:
     once = json.dumps({**outer, "twice": inner})
