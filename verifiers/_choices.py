@@ -24,13 +24,13 @@ NO_CHOICE = Choice(None, "no option found in the final message")
 _FULLWIDTH = str.maketrans({code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3010: "(", 0x3011: ")"})
 
 _WORDS = (
-    (("answer", "choice", "option", "selection"), "name"),
+    (("answer", "choice", "option", "selection", "antwort", "respuesta", "risposta", "resposta"), "name"),
     (("choose", "chose", "select", "pick", "go with", "going with", "opt for"), "pick"),
     ((" correct", " right", " best", " answer"), "judgement"),
 )
 _ALL_WORDS = (
     *_WORDS,
-    (("antwort", "respuesta", "réponse", "risposta", "resposta", "ответ", "答案", "选项", "答え", "정답"), "name"),
+    (("réponse", "ответ", "答案", "选项", "答え", "정답"), "name"),
 )
 _TAIL = 400
 _OCCURRENCES = 4

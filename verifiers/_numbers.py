@@ -33,7 +33,7 @@ class Number:
     percent: bool = False
 
 
-_INTEGER = re.compile(r"[+-]?\d{1,300}")
+_INTEGER = re.compile(r"[+-]?\d{1,4000}")
 _DECIMAL = re.compile(r"([+-]?)(\d{0,300})\.(\d{1,300})")
 _TOKEN = re.compile(
     r"\s*(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+"

@@ -44,7 +44,9 @@ _WORDS = re.compile(r"[^\W\d_]{2,}")
 _PRODUCT = re.compile(r"(?i:[^\Weiou\d_]{2,4}|[^\Weiou\d_]i)")
 _TEXT_COMMAND = re.compile(r"\\text\{([^{}]*)\}")
 _MATRIX = re.compile(r"\\begin\{([pbvBV]?matrix|array)\}(?:\{[lcr|]*\})?(.*)\\end\{\1\}", re.DOTALL)
-_ASSIGNMENT = re.compile(r"\\?[A-Za-z]+(?:_\{?\w+\}?)?(?:\([A-Za-z](?:,\s*[A-Za-z])*\))?\s*(?:=|\\in\b)\s*(?![=<>])")
+_ASSIGNMENT = re.compile(
+    r"\\?[A-Za-z]+(?:_(?:\w|\{\w+\}))?(?:\([A-Za-z](?:,\s*[A-Za-z])*\))?\s*(?:=|\\in\b)\s*(?![=<>])"
+)
 _ALLOWED = re.compile(r"[0-9A-Za-z\\{}()\[\]|+\-*/^_=<>!.,:&%' ]*")
 _PLAIN_FUNCTIONS = re.compile(
     r"(?<![\\A-Za-z])(sqrt|sin|cos|tan|cot|sec|csc|log|ln|exp|pi|infty|inf|infinity)(?![A-Za-z])"
@@ -367,9 +369,9 @@ def _equal_parsed(gold: Any, answer: Any) -> bool:
 
 
 def _exact(expression: sympy.Expr) -> sympy.Expr:
-    """Decimals as the fractions that they denote; unevaluated parts evaluated."""
+    """Decimals as the fractions that they denote; unevaluated parts evaluated, but for integrals and sums, which end in numbers."""
     decimals = {number: sympy.Rational(str(number)) for number in expression.atoms(sympy.Float)}
-    return expression.xreplace(decimals).doit()
+    return expression.xreplace(decimals).doit(integrals=False, sums=False)
 
 
 def _equal_equations(gold: sympy.Eq, answer: sympy.Eq) -> bool:

@@ -1,7 +1,7 @@
 """Processes for work that may not end: a library's parser on model text, a regular expression from a dataset.
 
-    pool = WorkerPool("gymflow.verifiers._symbolic:compare", deadline_s=5.0)
-    answer = await pool.call({"gold": "1/2", "answer": "0.5"})
+    pool = WorkerPool("gymflow.verifiers._patterns:last_match", deadline_s=5.0)
+    letter = await pool.call({"pattern": "answer: (.)", "text": "Answer: C"})
 
 A job is JSON in and JSON out through pipes. A process that misses its deadline is killed and replaced; nothing else can
 stop code that is stuck in C or in a long integer. Processes start at the first call, so a run that needs none pays for none.
@@ -10,16 +10,16 @@ stop code that is stuck in C or in a long integer. Processes start at the first 
 import asyncio
 import json
 import os
-import struct
 import sys
-from importlib import import_module
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from pathlib import Path
 from typing import Any
 
 from gymflow.verifiers import VerifierError, VerifierTimeout
+from gymflow.verifiers._worker_main import LENGTH
 
-MEMORY_LIMIT_BYTES = 2 * 1024**3
 START_DEADLINE_S = 60.0
-_LENGTH = struct.Struct(">I")
+_MAIN = Path(__file__).with_name("_worker_main.py")
 
 
 class WorkerPool:
@@ -29,11 +29,11 @@ class WorkerPool:
         self._function = function
         self._deadline_s = deadline_s
         self._slots = asyncio.Semaphore(size or min(4, os.cpu_count() or 1))
-        self._idle: list[asyncio.subprocess.Process] = []
+        self._idle: list[Process] = []
         self._closed = False
 
     async def call(self, job: Any) -> Any:
-        """The function's value for `job`.
+        """The function's value for `job`, which is JSON and not None.
 
         Raises VerifierTimeout past the deadline, and VerifierError where the function raised, ran out of memory or
         took its process down with it.
@@ -64,91 +64,46 @@ class WorkerPool:
         while self._idle:
             await _kill(self._idle.pop())
 
-    async def _start(self) -> asyncio.subprocess.Process:
+    async def _start(self) -> Process:
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "gymflow.verifiers._workers",
-            self._function,
-            str(self._deadline_s),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
+            *(sys.executable, "-P", str(_MAIN), self._function, str(self._deadline_s)),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
             env=_environment(),
         )
         try:
             async with asyncio.timeout(START_DEADLINE_S):
-                reply = await _exchange(process, None)
+                await _exchange(process, None)
         except (TimeoutError, asyncio.IncompleteReadError, ConnectionError):
             await _kill(process)
             raise VerifierError(f"a worker process for {self._function} did not start") from None
-        if "error" in reply:
+        except BaseException:
             await _kill(process)
-            raise VerifierError(reply["error"])
+            raise
         return process
 
 
 def _environment() -> dict[str, str]:
-    """No secrets: what handles model text gets the search path and nothing else."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV") if name in os.environ}
+    """No secrets: what handles model text gets the search paths and little else."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
     return kept | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
 
 
-async def _exchange(process: asyncio.subprocess.Process, job: Any) -> dict[str, Any]:
-    body = json.dumps(job).encode()  # ASCII, so that a lone surrogate passes
+async def _exchange(process: Process, job: Any) -> dict[str, Any]:
     assert process.stdin is not None and process.stdout is not None
-    process.stdin.write(_LENGTH.pack(len(body)) + body)
+    body = json.dumps(job).encode()  # ASCII, so that a lone surrogate passes
+    process.stdin.write(LENGTH.pack(len(body)) + body)
     await process.stdin.drain()
-    (size,) = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))
+    (size,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
     reply: dict[str, Any] = json.loads(await process.stdout.readexactly(size))
     return reply
 
 
-async def _kill(process: asyncio.subprocess.Process) -> None:
+async def _kill(process: Process) -> None:
     if process.returncode is None:
         try:
             process.kill()
         except ProcessLookupError:
             pass
     await process.wait()
-
-
-def _serve(function: str, deadline_s: float) -> None:
-    """The process's side: read a job, write its value, until the pipe closes."""
-    import resource
-
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not reach the pipe
-    jobs = sys.stdin.buffer
-    module, _, name = function.partition(":")
-    run = getattr(import_module(module), name)
-    try:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
-    except (ValueError, OSError):
-        pass  # macOS does not limit address space
-    sys.set_int_max_str_digits(0)
-    while header := jobs.read(_LENGTH.size):
-        job = json.loads(jobs.read(_LENGTH.unpack(header)[0]))
-        _limit_cpu(deadline_s)
-        try:
-            reply = {"value": run(job) if job is not None else None}
-        except MemoryError:
-            reply = {"error": "the worker process ran out of memory"}
-        except Exception as error:  # whatever a library raises is an undecided verdict, not a dead worker
-            reply = {"error": f"{type(error).__name__}: {error}"[:500]}
-        body = json.dumps(reply).encode()
-        replies.write(_LENGTH.pack(len(body)) + body)
-        replies.flush()
-
-
-def _limit_cpu(deadline_s: float) -> None:
-    """The kernel ends this process soon after the deadline, should nobody be left to kill it."""
-    import resource
-
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    soft = int(used.ru_utime + used.ru_stime + deadline_s) + 2
-    resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
-
-
-if __name__ == "__main__":
-    _serve(sys.argv[1], float(sys.argv[2]))

@@ -60,7 +60,7 @@ class MathTask(BaseModel):
 class Math(Verifier[MathTask]):
     """Reward 1.0 for an equivalent answer, 0.0 for another or none; an undecided comparison is an error, never 0.0."""
 
-    includes = ("_answers.py", "_latex.py", "_numbers.py", "_symbolic.py", "_workers.py")
+    includes = ("_answers.py", "_latex.py", "_numbers.py", "_symbolic.py", "_worker_main.py", "_workers.py")
     distributions = ("math-verify", "latex2sympy2-extended", "sympy")
 
     class Parameters(Parameters):

@@ -79,7 +79,7 @@ class McqaTask(BaseModel):
 class Mcqa(Verifier[McqaTask]):
     """Reward 1.0 when the option that the text settles on is the expected one, else 0.0."""
 
-    includes = ("_answers.py", "_choices.py", "_patterns.py", "_workers.py")
+    includes = ("_answers.py", "_choices.py", "_patterns.py", "_worker_main.py", "_workers.py")
 
     class Parameters(Parameters):
         """`mode` wins over the row's own; without either it is `anchored`. `lenient`: else any letter that stands alone."""

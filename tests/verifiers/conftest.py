@@ -22,7 +22,11 @@ class Bench:
         self._verifiers: dict[tuple[type, str], Verifier[Any]] = {}
 
     def __call__(
-        self, cls: type[Verifier[Any]], row: dict[str, Any], evidence: Evidence, parameters: dict[str, Any] | None = None
+        self,
+        cls: type[Verifier[Any]],
+        row: dict[str, Any],
+        evidence: Evidence,
+        parameters: dict[str, Any] | None = None,
     ) -> Verdict:
         key = (cls, json.dumps(parameters, sort_keys=True))
         if key not in self._verifiers:

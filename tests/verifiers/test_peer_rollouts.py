@@ -55,7 +55,11 @@ def test_a_fenced_structured_output_is_worth_what_the_parameter_says(score: Any,
     published = peer("structured_outputs")[0]
     properties = json.loads(re.search(r"Schema structure: (\{.*\})\n", _prompt(published))[1])
     row = {"schema": json.dumps({"type": "object", "properties": properties, "required": list(properties)})}
-    assert score(JsonSchema, row, _evidence(published), {"extraction": "whole"}).reward == published["rollout"]["reward"] == 0.0
+    assert (
+        score(JsonSchema, row, _evidence(published), {"extraction": "whole"}).reward
+        == published["rollout"]["reward"]
+        == 0.0
+    )
     assert score(JsonSchema, row, _evidence(published)).reward == 1.0
 
 
@@ -64,7 +68,9 @@ def test_a_bare_structured_output_satisfies_the_schema_of_its_prompt(score: Any,
     prompt = _prompt(published)
     schema, _ = json.JSONDecoder().raw_decode(prompt, prompt.index("{", prompt.index("matching this schema")))
     row = {"schema": schema, "schema_type": "json", "schema_fields_count": "12"}
-    assert score(JsonSchema, row, _evidence(published), {"extraction": "whole"}).reward == published["rollout"]["reward"]
+    assert (
+        score(JsonSchema, row, _evidence(published), {"extraction": "whole"}).reward == published["rollout"]["reward"]
+    )
 
 
 def test_a_row_with_its_own_pattern_is_read_by_it(score: Any, said: Any) -> None:

@@ -35,7 +35,9 @@ def test_choices_are_read_as_the_report_asks_for(mcq_case: dict[str, Any], score
 def test_calls_are_valid_as_the_report_asks_for(call_case: dict[str, Any], score: Any, asked: Any) -> None:
     """The folding of strings is BFCL's own rule, so its parity case runs under the parameter that has it."""
     given = call_case["input"]
-    calls = [(name, orjson.dumps(arguments).decode()) for call in given["model_calls"] for name, arguments in call.items()]
+    calls = [
+        (name, orjson.dumps(arguments).decode()) for call in given["model_calls"] for name, arguments in call.items()
+    ]
     parameters = {"strings": "folded"} if call_case["id"] == "tc-string-fold" else None
     verdict = score(ToolCalls, {"possible_answers": given["possible_answers"]}, asked(*calls), parameters)
     assert verdict.reward == float(call_case["expected"]["valid"]), verdict.reason
