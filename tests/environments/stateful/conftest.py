@@ -6,13 +6,21 @@ from typing import Any
 
 import pytest
 
+from gymflow.contracts.run import Budgets
 from gymflow.contracts.task import Task
+from gymflow.contracts.trajectory import Trajectory, Usage
 from gymflow.contracts.verdict import Verdict
 from gymflow.datasets import load_rows
 from gymflow.environments import Session
-from gymflow.models.base import Item
+from gymflow.models.base import Item, ModelRequest, ModelResponse
+from gymflow.models.client import ModelClient
+from gymflow.models.dialects import finish_of
+from gymflow.models.scripted import Scripted
+from gymflow.models.upstream import Upstream
 from gymflow.registry import Registry
+from gymflow.runtime.episode import Episode
 from gymflow.runtime.replay import action_items, message_item, play
+from gymflow.secrets import Redactor
 from gymflow.verifiers import Evidence
 
 
@@ -24,6 +32,7 @@ class Stage:
         self.entry = registry.environment(name)
         self.manifest = self.entry.manifest
         self.session_class = registry.session_class(self.entry)
+        self.harness_class = registry.harness_class(self.manifest.harness.name)
         verifier = registry.verifier_class(self.manifest.verifier.name, self.entry)
         self.verifier = verifier(verifier.Parameters(**self.manifest.verifier.parameters))
 
@@ -43,6 +52,37 @@ class Stage:
         """Mean reward over a split."""
         tasks = self.tasks(split)
         return sum([(await self.verdict(task, agent(task))).reward for task in tasks]) / len(tasks)
+
+    async def run(self, task: Task, answer: Callable[[list[Item]], list[Item]]) -> tuple[Verdict, Trajectory]:
+        """The verdict on an agent in the default harness; `answer` makes a model's output of the history."""
+
+        def respond(request: ModelRequest) -> ModelResponse:
+            output = answer(request.input)
+            return ModelResponse(output, finish_reason=finish_of(output), usage=Usage())
+
+        harness = self.harness_class(self.harness_class.Parameters(**self.manifest.harness.parameters))
+        model = Upstream("policy", Scripted(answer=respond), concurrency=None, unreachable_s=5)
+        session = self.session(task)
+        create = task.responses_create_params
+        episode = Episode(
+            task=task,
+            session=session,
+            client=ModelClient({"policy": model}, seed=None, budgets=Budgets(), redactor=Redactor()),
+            request=ModelRequest(input=list(create.input), tools=list(create.tools or [])),
+            budgets=Budgets(),
+            environment_timeout_s=60,
+        )
+        await episode.start()
+        await harness.run(episode)
+        snapshot = await session.snapshot()
+        await session.close()
+        evidence = Evidence(
+            response={"output": episode.last.output},
+            trajectory=episode.trajectory,
+            snapshot=snapshot.state if snapshot else None,
+        )
+        fields = self.verifier.task_fields.model_validate(task.verifier_fields)
+        return await self.verifier.verify(fields, evidence), episode.trajectory
 
     async def snapshot(self, task: Task, outputs: Sequence[list[Item]]) -> dict[str, Any] | None:
         """The session's final state after these outputs."""

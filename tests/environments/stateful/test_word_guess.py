@@ -14,6 +14,7 @@ from gymflow.environments.word_guess.words import CATEGORIES, LENGTHS, WORDS, wo
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gymflow.contracts.outcome import StopReason
 from gymflow.contracts.task import Task
 
 GAMES = [Task(**row) for row in generate("test")]
@@ -228,12 +229,18 @@ async def test_opening_guess_is_answered_and_costs_nothing(stage):
 # Agents
 
 
-async def test_reference_agent_scores_one(stage):
+async def test_reference_agent_wins_every_game_in_the_default_harness(stage):
     room = stage("word_guess")
     for task in GAMES:
         player = Player(RULES[task.state["rule"]], text_of(task))
-        messages = await play(stage, task, player.message)
-        assert (await room.verdict(task, room.said(*messages))).reward == 1.0, task.task_id
+
+        def answer(history, player=player):
+            return room.said(player.message(history[-1]["content"] if len(history) > 1 else None))[0]
+
+        verdict, trajectory = await room.run(task, answer)
+        assert verdict.reward == 1.0, task.task_id
+        assert trajectory.stop_reason == StopReason.ENVIRONMENT_DONE
+        assert sum(turn.step.reward for turn in trajectory.turns) == 1.0
 
 
 async def test_blind_guesses_score_nearly_zero(stage):

@@ -48,6 +48,15 @@ async def test_reference_agent_scores_one(stage, split):
     assert await office.mean_reward(lambda task: office.called(*solution(task)), split) == 1.0
 
 
+async def test_reference_agent_scores_one_in_the_default_harness(stage):
+    office = stage("workplace")
+    for task in office.tasks()[::3]:
+        outputs = iter(office.called(*solution(task)))
+        verdict, trajectory = await office.run(task, lambda history, outputs=outputs: next(outputs))
+        assert verdict.reward == 1.0, task.task_id
+        assert {call.status for turn in trajectory.turns for call in turn.tool_calls} == {"ok"}
+
+
 async def test_agent_that_does_nothing_scores_zero(stage):
     office = stage("workplace")
 
