@@ -1,5 +1,6 @@
 """Builders of runs, rollouts and verdicts, and file layers that fail or die at a chosen operation."""
 
+import contextlib
 import errno
 import os
 from collections.abc import Callable, Iterator
@@ -164,7 +165,17 @@ class Build:
         return VerdictSet(name=name, created_at=1.0, judged={"mcqa": judged}, refers_to=refers_to)
 
 
-class HookedFiles(Files):
+class UnsyncedFiles(Files):
+    """Does not wait for the medium, which no test can tell: they run ten times as fast."""
+
+    def sync(self, descriptor: int) -> None:
+        pass
+
+    def sync_file(self, path: Path) -> None:
+        pass
+
+
+class HookedFiles(UnsyncedFiles):
     """Calls `hook(operation, number, path or descriptor, data)` before every operation that changes the store."""
 
     def __init__(self, hook: Callable[[str, int, Any, bytes | None], None]) -> None:
@@ -216,14 +227,25 @@ def full_disk_after(operations: int) -> HookedFiles:
     return HookedFiles(hook)
 
 
-def dying_at(operation_number: int) -> HookedFiles:
-    """The process is gone at the n-th operation; of a write, half has arrived."""
+def dying_at(operation_number: int, power_loss: bool = False) -> HookedFiles:
+    """The process is gone at the n-th operation. Of a write, half has arrived; when the power fails, of every write that was not
+    synced."""
+    unsynced: dict[int, tuple[int, int]] = {}
 
     def hook(operation: str, number: int, target: Any, data: bytes | None) -> None:
         if number == operation_number:
             if operation == "write" and data:
                 os.write(target, data[: len(data) // 2])
+            if power_loss:
+                for descriptor, (size, written) in unsynced.items():
+                    with contextlib.suppress(OSError):
+                        os.ftruncate(descriptor, size + written // 2)
             os._exit(77)
+        if operation == "write" and data:
+            size, written = unsynced.get(target, (os.fstat(target).st_size, 0))
+            unsynced[target] = (size, written + len(data))
+        elif operation == "sync":
+            unsynced.pop(target, None)
 
     return HookedFiles(hook)
 
@@ -235,7 +257,13 @@ def build() -> Build:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
+    return Store(tmp_path / "store", files=UnsyncedFiles())
+
+
+@pytest.fixture(autouse=True)
+def no_spacing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flushes follow each other at once."""
+    monkeypatch.setattr("gymflow.store.journal.SPACING_S", 0.0)
 
 
 @pytest.fixture
@@ -249,7 +277,7 @@ def full_disk() -> Callable[[int], HookedFiles]:
 
 
 @pytest.fixture
-def dying() -> Callable[[int], HookedFiles]:
+def dying() -> Callable[[int, bool], HookedFiles]:
     return dying_at
 
 
