@@ -6,7 +6,7 @@ An archive that we make is deterministic (sorted, no owners, no times), so equal
 import io
 import posixpath
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from gymflow.sandboxes.errors import TooLarge, UnsafePath
@@ -51,9 +51,12 @@ def checked(archive: bytes, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_
     return _rewritten(archive, max_bytes, max_files, drop_unsafe=False)
 
 
-def normalised(archive: bytes, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> bytes:
-    """The archive in its deterministic form, without what `checked` would refuse for its path or type."""
-    return _rewritten(archive, max_bytes, max_files, drop_unsafe=True)
+def normalised(
+    archive: bytes, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES, exclude: Collection[str] = ()
+) -> bytes:
+    """The archive in its deterministic form, without what `checked` would refuse for its path or type, and without the
+    names in `exclude`, wherever they occur in a path."""
+    return _rewritten(archive, max_bytes, max_files, drop_unsafe=True, exclude=exclude)
 
 
 def unpack(archive: bytes, folder: Path, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> None:
@@ -86,7 +89,9 @@ def _bounded(tar: tarfile.TarFile, max_bytes: int, max_files: int) -> Iterator[t
         yield member
 
 
-def _rewritten(archive: bytes, max_bytes: int, max_files: int, *, drop_unsafe: bool) -> bytes:
+def _rewritten(
+    archive: bytes, max_bytes: int, max_files: int, *, drop_unsafe: bool, exclude: Collection[str] = ()
+) -> bytes:
     kept: dict[str, tuple[tarfile.TarInfo, bytes]] = {}
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         for member in _bounded(tar, max_bytes, max_files):
@@ -95,6 +100,8 @@ def _rewritten(archive: bytes, max_bytes: int, max_files: int, *, drop_unsafe: b
             except UnsafePath:
                 if not drop_unsafe:
                     raise
+                continue
+            if not set(clean.name.split("/")).isdisjoint(exclude):
                 continue
             source = tar.extractfile(member) if clean.isreg() else None
             kept[clean.name] = (clean, source.read() if source else b"")

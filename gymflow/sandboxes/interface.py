@@ -175,9 +175,11 @@ class Sandbox(ABC):
         from gymflow.sandboxes.archive import normalised
 
         folder = shlex.quote(self.resolve(path))
-        options = " ".join(f"--exclude={shlex.quote(name)}" for name in exclude)
-        probe = await self.exec(f"test -e {folder} || exit 44; test -d {folder} || exit 45; tar -c -f - {options} -C {folder} .",
-                                timeout_s=300, keep_bytes=max_bytes + (max_bytes >> 3) + 1024 * max_files)  # fmt: skip
+        probe = await self.exec(
+            f"test -e {folder} || exit 44; test -d {folder} || exit 45; tar -c -f - -C {folder} .",
+            timeout_s=300,
+            keep_bytes=max_bytes + 2048 * max_files,
+        )
         if probe.exit_code == 44:
             raise FileNotFoundError(path)
         if probe.exit_code == 45:
@@ -186,7 +188,7 @@ class Sandbox(ABC):
             raise TooLarge(f"{path} holds more than {max_bytes} bytes")
         if not probe.ok and not probe.stdout:
             raise SandboxError(f"could not read {path}: {probe.text().strip()[:400]}")
-        return normalised(probe.stdout, max_bytes=max_bytes, max_files=max_files)
+        return normalised(probe.stdout, max_bytes=max_bytes, max_files=max_files, exclude=exclude)
 
     @abstractmethod
     async def stop(self) -> None:

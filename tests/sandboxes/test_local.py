@@ -157,7 +157,9 @@ async def test_an_installed_gymflows_own_data_is_not_visible(tmp_path, monkeypat
     layout._python.cache_clear()
     monkeypatch.setattr(layout.sysconfig, "get_path", lambda name: str(site))
     try:
-        result = await LocalProvider().run(SandboxSpec(), "find / -name answers.txt 2>/dev/null; find / -name other 2>/dev/null")
+        result = await LocalProvider().run(
+            SandboxSpec(), "find / -name answers.txt 2>/dev/null; find / -name other 2>/dev/null"
+        )
         assert b"answers.txt" not in result.stdout and b"/other" in result.stdout
     finally:
         layout._python.cache_clear()
