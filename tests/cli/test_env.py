@@ -24,7 +24,19 @@ def test_a_new_environment_validates_and_runs_as_it_stands(gym: Gym, tmp_path: P
     assert (report.code, report.json["ok"], report.json["warnings"]) == (0, True, [])
     assert len({fixture["kind"] for fixture in report.json["fixtures"]}) == 6
     assert "ENVIRONMENT_NAME" not in "".join(path.read_text() for path in folder.rglob("*") if path.is_file())
-    ran = gym("eval", "run", folder, "--repeats", 2, "--store", tmp_path / "store", "--inline", "--json")
+    ran = gym(
+        "eval",
+        "run",
+        folder,
+        "--limit",
+        2,
+        "--max-output-tokens",
+        3,
+        "--store",
+        tmp_path / "store",
+        "--inline",
+        "--json",
+    )
     assert ran.code == 0, ran.err
     [card] = ran.json
     [line] = card["lines"]
