@@ -41,11 +41,11 @@ def first(records, **wanted):
 # Agents
 
 
-@pytest.mark.parametrize("split", ["test", "train"])
-async def test_reference_agent_scores_one(stage, split):
+@pytest.mark.parametrize(("split", "step"), [("test", 1), ("train", 5)])
+async def test_reference_agent_scores_one(stage, split, step):
     office = stage("workplace")
-
-    assert await office.mean_reward(lambda task: office.called(*solution(task)), split) == 1.0
+    for task in office.tasks(split)[::step]:
+        assert (await office.verdict(task, office.called(*solution(task)))).reward == 1.0, task.task_id
 
 
 async def test_reference_agent_scores_one_in_the_default_harness(stage):
