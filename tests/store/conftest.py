@@ -227,13 +227,17 @@ def full_disk_after(operations: int) -> HookedFiles:
     return HookedFiles(hook)
 
 
-def dying_at(operation_number: int, power_loss: bool = False) -> HookedFiles:
-    """The process is gone at the n-th operation. Of a write, half has arrived; when the power fails, of every write that was not
-    synced."""
+def dying_at(nth: int, power_loss: bool = False) -> HookedFiles:
+    """The process is gone at the n-th operation. Of a write, half has arrived; when the power fails (at a write or a sync, where
+    that differs), half of everything that was not synced. Syncs of finished files are passed over: nothing follows from them
+    before the next rename."""
+    operations = ("write", "sync") if power_loss else ("append_to", "write", "sync", "truncate", "rename", "remove")
+    countdown = [nth]
     unsynced: dict[int, tuple[int, int]] = {}
 
     def hook(operation: str, number: int, target: Any, data: bytes | None) -> None:
-        if number == operation_number:
+        countdown[0] -= operation in operations
+        if operation in operations and countdown[0] == 0:
             if operation == "write" and data:
                 os.write(target, data[: len(data) // 2])
             if power_loss:
