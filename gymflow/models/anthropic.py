@@ -7,7 +7,7 @@ limit where the run sets none (the API demands one).
 from typing import Any
 
 from gymflow.contracts.model import ModelSpec
-from gymflow.models.base import ModelRequest, ModelResponse
+from gymflow.models.base import Dialect, ModelRequest, ModelResponse
 from gymflow.models.dialects import messages
 from gymflow.models.http_provider import HttpProvider
 
@@ -21,7 +21,7 @@ class Anthropic(HttpProvider):
     default_key = "${env:ANTHROPIC_API_KEY}"
     key_header = "x-api-key"
     known_parameters = HttpProvider.known_parameters | {"max_tokens"}
-    dialect = "messages"
+    dialect: Dialect | None = "messages"
 
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__(spec)

@@ -5,6 +5,7 @@ a provider translates to what its endpoint speaks. These are plain dataclasses: 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -13,6 +14,10 @@ from gymflow.contracts.outcome import FailureKind
 from gymflow.contracts.trajectory import Usage
 
 Item = dict[str, Any]
+Dialect = Literal["chat", "responses", "messages"]
+Sink = Callable[[bytes], Awaitable[None]]
+"""Takes the server-sent events of an answer, one whole event at a time, as they arrive."""
+
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal"]
 
 
@@ -34,6 +39,8 @@ class ModelRequest:
     """Exact ids of the conversation so far (prompt + completion of the parent call), where the provider can be handed them."""
     prefix_items: int = 0
     """How many leading items of `input` the exact prefix covers."""
+    native: tuple[Dialect, dict[str, Any]] | None = None
+    """The body that a foreign harness sent, and its dialect: passed on as it is to an endpoint that speaks it."""
 
 
 @dataclass(slots=True)
@@ -59,6 +66,8 @@ class ModelResponse:
     response_id: str | None = None
     tokens: TokenIds | None = None
     first_token_s: float | None = None
+    native: dict[str, Any] | None = None
+    """The endpoint's whole answer in its own dialect, where the request was passed on as it was."""
 
 
 class ModelError(Exception):
@@ -88,6 +97,9 @@ class ContextOverflow(Exception):
 class Provider(ABC):
     """Talks to one kind of endpoint. One instance serves all rollouts of a run; retries are not its business."""
 
+    dialect: Dialect | None = None
+    """What its endpoint speaks; None where requests cannot be passed on to it as they are."""
+
     def __init__(self, spec: ModelSpec) -> None:
         self.spec = spec
 
@@ -110,3 +122,7 @@ class Provider(ABC):
     @abstractmethod
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """One attempt of one call. Raises ModelError or ContextOverflow."""
+
+    async def stream(self, request: ModelRequest, sink: Sink) -> ModelResponse:
+        """`complete`, handing the endpoint's events on as they arrive. Only for `native` requests in the provider's dialect."""
+        raise NotImplementedError(f"{type(self).__name__} does not stream")

@@ -20,7 +20,7 @@ from gymflow.contracts.trajectory import CallTokens, ModelCall
 from gymflow.errors import RolloutFailure, StopEpisode
 from gymflow.keys import derived_seed, digest
 from gymflow.models import wire
-from gymflow.models.base import ContextOverflow, Item, ModelError, ModelRequest, ModelResponse
+from gymflow.models.base import ContextOverflow, Dialect, Item, ModelError, ModelRequest, ModelResponse, Sink
 from gymflow.models.history import History, Place
 from gymflow.models.upstream import Upstream
 from gymflow.secrets import Redactor
@@ -48,7 +48,13 @@ class ModelClient:
         self._agent_tokens = 0
 
     async def create(
-        self, request: ModelRequest, *, role: str = AGENT_ROLE, invocation: int = 0, turn: int | None = None
+        self,
+        request: ModelRequest,
+        *,
+        role: str = AGENT_ROLE,
+        invocation: int = 0,
+        turn: int | None = None,
+        sink: Sink | None = None,
     ) -> ModelResponse:
         """One call with its retries. Where the request leaves them open, the seed and the exact prefix are filled in.
 
@@ -65,7 +71,7 @@ class ModelClient:
         if request.exact_prefix is None and (prefix := self._exact_prefix(record)) is not None:
             request = replace(request, exact_prefix=prefix, prefix_items=place.covered)
         try:
-            response = await upstream.call(request, record, self)
+            response = await upstream.call(request, record, self, sink)
         except ContextOverflow as overflow:
             record.error_message = str(overflow)
             raise StopEpisode(StopReason.CONTEXT_OVERFLOW, str(overflow)) from overflow
@@ -74,6 +80,10 @@ class ModelClient:
         self._finish(record, response, upstream, place)
         history.add(record.index, place.parent, request.input[place.covered :], response.output, request.instructions)
         return response
+
+    def dialect(self, role: str = AGENT_ROLE) -> Dialect | None:
+        """The dialect in which requests of a role can be passed on as they are."""
+        return self._upstreams[role].provider.dialect
 
     def _within_budgets(self, role: str) -> None:
         budgets = self._budgets

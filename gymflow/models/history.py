@@ -1,9 +1,11 @@
 """Which earlier call a request continues, so that a history is stored once."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from gymflow.models import wire
 from gymflow.models.base import Item
 
 _SERVER_FIELDS = frozenset({"id", "status", "annotations", "logprobs", "object"})
@@ -93,5 +95,9 @@ def _core(value: Any) -> Any:
             core["content"] = [{"type": kind, "text": content}] if content else []
         if "role" in core:
             core.setdefault("type", "message")
+        if isinstance(core.get("arguments"), str):
+            # Clients that hold arguments as an object write them their own way.
+            with suppress(ValueError):
+                core["arguments"] = wire.loads(core["arguments"] or "{}")
         return core
     return [_core(part) for part in value] if isinstance(value, list) else value

@@ -3,7 +3,8 @@
 import asyncio
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -89,6 +90,24 @@ class Endpoint:
             ) as response:
                 return response.status, response.headers, await response.read()
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
+            raise self.unreachable(error) from error
+
+    @asynccontextmanager
+    async def receive(self, path: str, data: bytes) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The body of an answer as it arrives. Raises ModelError or ContextOverflow where it is no event stream."""
+        assert self._session is not None, "the endpoint is not open"
+        try:
+            async with self._session.post(
+                self.base_url + path, data=data, allow_redirects=False, proxy=self._proxy
+            ) as response:
+                if response.status != 200:
+                    raise self.failure(response.status, response.headers, await response.read())
+                if response.content_type != "text/event-stream":
+                    self.parsed(await response.read())
+                    words = f"{self.shown_url} does not stream: it answered {response.content_type}"
+                    raise ModelError(FailureKind.MODEL_ERROR, words, status=200)
+                yield response.content.iter_any()
+        except (aiohttp.ClientError, OSError) as error:
             raise self.unreachable(error) from error
 
     def unreachable(self, error: Exception) -> ModelError:

@@ -1,20 +1,20 @@
 """What all providers behind HTTP share: keys, the probe, and one exchange per attempt."""
 
+import time
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from gymflow.contracts.model import ModelIdentity, ModelSpec, Sampling
 from gymflow.contracts.outcome import FailureKind
 from gymflow.contracts.trajectory import Usage
 from gymflow.errors import InputError
 from gymflow.models import wire
-from gymflow.models.base import ModelError, ModelRequest, ModelResponse, Provider
+from gymflow.models.base import Dialect, ModelError, ModelRequest, ModelResponse, Provider, Sink
 from gymflow.models.dialects import DialectError
+from gymflow.models.dialects.events import ASSEMBLERS, Assembler, EventStream
 from gymflow.models.http import Endpoint, error_words
 from gymflow.secrets import is_secret_name, resolve, resolve_key
 from gymflow.suggest import closest, did_you_mean
-
-Dialect = Literal["chat", "responses", "messages"]
 
 
 class HttpProvider(Provider):
@@ -24,7 +24,7 @@ class HttpProvider(Provider):
     default_key: ClassVar[str]
     key_header: ClassVar[str] = "authorization"
     known_parameters: ClassVar[frozenset[str]] = frozenset({"price", "headers"})
-    dialect: Dialect
+    dialect: Dialect | None
 
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__(spec)
@@ -51,6 +51,9 @@ class HttpProvider(Provider):
     @abstractmethod
     def encode(self, request: ModelRequest) -> dict[str, Any]:
         """The body of a call. Raises DialectError for what the dialect cannot say."""
+
+    def adapt(self, body: dict[str, Any], request: ModelRequest) -> None:
+        """Change a foreign harness's body, which is passed on as it is but for the model's name, where it must be."""
 
     @abstractmethod
     def decode(self, payload: dict[str, Any]) -> ModelResponse:
@@ -94,25 +97,72 @@ class HttpProvider(Provider):
             raise ModelError(error.kind, words, status=error.status) from error
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        try:
-            data = wire.dumps(self.encode(request))
-        except (DialectError, TypeError, ValueError) as error:
-            raise ModelError(FailureKind.MODEL_ERROR, f"the request cannot be sent: {error}") from error
-        status, headers, content = await self.endpoint.send("POST", self.path, data)
+        status, headers, content = await self.endpoint.send("POST", self.path, self._data(request, stream=False))
         if status != 200:
             if status == 400 and error_words(content)[0] == "content_filter":
                 # Azure refuses a prompt so; that is the model's policy at work, not an endpoint that failed.
                 return ModelResponse(output=[], finish_reason="content_filter", usage=Usage())
             raise self.endpoint.failure(status, headers, content)
-        return self.decoded(self.endpoint.parsed(content))
+        payload = self.endpoint.parsed(content)
+        response = self._decoded(payload)
+        response.native = payload if request.native is not None else None
+        return response
 
-    def decoded(self, payload: dict[str, Any]) -> ModelResponse:
-        """`decode`, with an answer that is none as a ModelError."""
+    async def stream(self, request: ModelRequest, sink: Sink) -> ModelResponse:
+        assert self.dialect is not None
+        began = time.monotonic()
+        first: float | None = None
+        cutter, assembler = EventStream(), ASSEMBLERS[self.dialect]()
+        async with self.endpoint.receive(self.path, self._data(request, stream=True)) as chunks:
+            async for chunk in chunks:
+                for event, data in cutter.feed(chunk):
+                    parsed = self._event(data, assembler)
+                    if first is None and parsed:
+                        first = time.monotonic() - began
+                    if self.passes_on(parsed, request):
+                        await sink(event)
+        try:
+            payload = assembler.payload()
+        except DialectError as error:
+            raise self._failed(error) from error
+        response = self._decoded(payload)
+        response.first_token_s = first
+        return response
+
+    def passes_on(self, event: dict[str, Any], request: ModelRequest) -> bool:
+        """Whether the caller gets an event, too: not what only the gateway asked for."""
+        return True
+
+    def _event(self, data: str, assembler: Assembler) -> dict[str, Any]:
+        if not data or data == "[DONE]":
+            return {}
+        try:
+            event = wire.loads(data)
+            assembler.add(event)
+        except (DialectError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise self._failed(error) from error
+        return dict(event)
+
+    def _data(self, request: ModelRequest, *, stream: bool) -> bytes:
+        try:
+            if request.native is None:
+                return wire.dumps(self.encode(request))
+            body = {**request.native[1], "model": self.spec.model, "stream": stream}
+            self.adapt(body, request)
+            return wire.dumps(body)
+        except (DialectError, TypeError, ValueError) as error:
+            raise ModelError(FailureKind.MODEL_ERROR, f"the request cannot be sent: {error}") from error
+
+    def _decoded(self, payload: dict[str, Any]) -> ModelResponse:
         try:
             return self.decode(payload)
         except DialectError as error:
-            words = f"{self.endpoint.shown_url}: {error}"
-            raise ModelError(FailureKind.MODEL_ERROR, words, status=200, retryable=True) from error
+            raise self._failed(error) from error
+
+    def _failed(self, error: Exception) -> ModelError:
+        """An answer that is none."""
+        words = self.endpoint.redactor.text(f"{self.endpoint.shown_url}: {error}")
+        return ModelError(FailureKind.MODEL_ERROR, words, status=200, retryable=True)
 
     def _make_endpoint(self) -> Endpoint:
         """Secrets are resolved here and nowhere earlier. An endpoint of the user's own gets no key unless one is named."""

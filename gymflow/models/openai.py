@@ -51,6 +51,21 @@ class OpenAI(HttpProvider):
         )
         return body | TOKEN_ID_FIELDS if self._token_ids else body
 
+    def adapt(self, body: dict[str, Any], request: ModelRequest) -> None:
+        if request.seed is not None and not (self._official and self.dialect == "responses"):
+            body["seed"] = request.seed
+        if self.dialect == "chat":
+            if body["stream"]:
+                body["stream_options"] = {**(body.get("stream_options") or {}), "include_usage": True}
+            if self._token_ids:
+                body |= TOKEN_ID_FIELDS
+
+    def passes_on(self, event: dict[str, Any], request: ModelRequest) -> bool:
+        # The chunk that holds nothing but usage surprises clients that did not ask for it.
+        if self.dialect != "chat" or event.get("choices") != [] or request.native is None:
+            return True
+        return bool((request.native[1].get("stream_options") or {}).get("include_usage"))
+
     def decode(self, payload: dict[str, Any]) -> ModelResponse:
         if self.dialect == "responses":
             return responses.decode_response(payload)

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from gymflow.contracts.model import ModelSpec
 from gymflow.contracts.outcome import FailureKind
 from gymflow.contracts.trajectory import ModelCall
-from gymflow.models.base import ModelError, ModelRequest, ModelResponse, Provider
+from gymflow.models.base import ModelError, ModelRequest, ModelResponse, Provider, Sink
 from gymflow.models.health import Health
 from gymflow.models.limiter import Limiter
 from gymflow.models.prices import Price, price_of
@@ -29,15 +29,19 @@ class Upstream:
         self.health = Health(name, provider.probe, unreachable_s)
         self.price: Price | None = price_of(self.spec)
 
-    async def call(self, request: ModelRequest, record: ModelCall, owner: Hashable) -> ModelResponse:
+    async def call(
+        self, request: ModelRequest, record: ModelCall, owner: Hashable, sink: Sink | None = None
+    ) -> ModelResponse:
         """The answer to a request, with attempts, times and errors noted in `record`.
 
         The attempts and the pauses between them share `timeout_s`; waiting for a slot or for a paused endpoint does not count.
+        With a `sink` the answer is streamed, and not asked for again once a part of it has been handed on.
         Raises the last attempt's ModelError, ContextOverflow, or EndpointDown.
         """
         entered = time.monotonic()
         left = self.spec.timeout_s
         attempt = 0
+        handed_on = None if sink is None else _HandedOn(sink)
         while True:
             if self.health.paused:
                 await self.health.ready()
@@ -45,7 +49,7 @@ class Upstream:
             attempt += 1
             began = time.monotonic()
             try:
-                response = await self._attempt(request, left)
+                response = await self._attempt(request, left, handed_on)
             except ModelError as error:
                 failure = error
             else:
@@ -65,13 +69,17 @@ class Upstream:
                 await self.health.ready()
             pause = backoff_s(attempt, failure.retry_after_s)
             left -= ended - began + pause
+            if handed_on is not None and handed_on.begun:
+                raise failure
             if not failure.retryable or attempt > self.spec.max_retries or left <= 0:
                 raise failure
             await asyncio.sleep(pause)
 
-    async def _attempt(self, request: ModelRequest, left: float) -> ModelResponse:
+    async def _attempt(self, request: ModelRequest, left: float, sink: Sink | None) -> ModelResponse:
         try:
             async with asyncio.timeout(left):
+                if sink is not None:
+                    return await self.provider.stream(request, sink)
                 return await self.provider.complete(request)
         except TimeoutError as error:
             raise ModelError(
@@ -82,6 +90,18 @@ class Upstream:
         if failure.status in OVERLOADED_STATUS:
             self.limiter.overloaded(began, failure.retry_after_s)
         self.health.failed(failure)
+
+
+class _HandedOn:
+    """A sink that remembers whether anything went through it."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self.begun = False
+
+    async def __call__(self, event: bytes) -> None:
+        self.begun = True
+        await self._sink(event)
 
 
 def backoff_s(attempt: int, retry_after_s: float | None) -> float:

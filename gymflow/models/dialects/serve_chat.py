@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
-import orjson
 from pydantic import ValidationError
 
 from gymflow.contracts.model import Sampling
 from gymflow.contracts.trajectory import Usage
+from gymflow.models import wire
 from gymflow.models.base import Item, ModelRequest, ModelResponse
 from gymflow.models.dialects import DialectError, function_call, parts_of, reasoning, reasoning_text
 from gymflow.models.dialects.chat import REASONING_FIELDS
@@ -179,9 +179,14 @@ def encode_error(status: int, words: str, code: str | None = None) -> dict[str, 
     return {"error": {"message": words, "type": kind, "param": None, "code": code}}
 
 
+def encode_error_events(status: int, words: str, code: str | None = None) -> bytes:
+    """An error inside a stream."""
+    return event(encode_error(status, words, code))
+
+
 def event(payload: Any) -> bytes:
     """An unnamed server-sent event."""
-    return b"data: " + orjson.dumps(payload) + b"\n\n"
+    return b"data: " + wire.dumps(payload) + b"\n\n"
 
 
 def sampling(**values: Any) -> Sampling:

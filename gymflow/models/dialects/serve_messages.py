@@ -148,6 +148,11 @@ def encode_error(status: int, words: str, code: str | None = None) -> dict[str, 
     return {"type": "error", "error": {"type": kinds.get(status, "api_error"), "message": words}}
 
 
+def encode_error_events(status: int, words: str, code: str | None = None) -> bytes:
+    """An error inside a stream."""
+    return b"event: error\ndata: " + wire.dumps(encode_error(status, words, code)) + b"\n\n"
+
+
 def event(kind: str, **fields: Any) -> bytes:
     """A named server-sent event."""
     return b"event: " + kind.encode() + b"\ndata: " + wire.dumps({"type": kind, **fields}) + b"\n\n"

@@ -6,9 +6,8 @@ from itertools import count
 from typing import Any
 from uuid import uuid4
 
-import orjson
-
 from gymflow.contracts.trajectory import Usage
+from gymflow.models import wire
 from gymflow.models.base import Item, ModelRequest, ModelResponse
 from gymflow.models.dialects import DialectError
 from gymflow.models.dialects.serve_chat import sampling
@@ -119,9 +118,19 @@ def encode_stream(response: ModelResponse, model: str) -> Iterator[bytes]:
     yield event(f"response.{whole['status']}", numbers, response=whole)
 
 
+def encode_error_events(status: int, words: str, code: str | None = None) -> bytes:
+    """An error inside a stream. Codex acts on `response.failed`, OpenAI's SDK on an event that has an `error`."""
+    numbers = count()
+    error = {"code": code or str(status), "message": words}
+    failed = {"id": f"resp_{uuid4().hex}", "object": "response", "status": "failed", "error": error, "output": []}
+    return event("response.failed", numbers, response=failed) + event(
+        "error", numbers, **error, param=None, error=error
+    )
+
+
 def event(kind: str, numbers: "count[int]", **fields: Any) -> bytes:
     """A named server-sent event."""
-    payload = orjson.dumps({"type": kind, "sequence_number": next(numbers), **fields})
+    payload = wire.dumps({"type": kind, "sequence_number": next(numbers), **fields})
     return b"event: " + kind.encode() + b"\ndata: " + payload + b"\n\n"
 
 

@@ -1,0 +1,283 @@
+"""The gateway over HTTP, for harnesses that run elsewhere: Responses, Chat Completions and Anthropic Messages.
+
+    server = GatewayServer()
+    await server.open()
+    admission = server.admit(client)
+    run_harness(base_url=admission.url + "/v1")     # Claude Code wants it without /v1
+    admission.close()
+
+Each rollout has a path with a token that nobody can guess, so that no harness sees the real key or another rollout. An endpoint
+that speaks the caller's dialect gets the request as it is, and its stream is passed on as it arrives; any other one gets it
+converted, and the caller a stream made of the whole answer, with signs of life until it is there.
+"""
+
+import asyncio
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from gymflow.contracts.model import Sampling
+from gymflow.contracts.outcome import FailureKind, StopReason
+from gymflow.errors import RolloutFailure, StopEpisode
+from gymflow.models import wire
+from gymflow.models.base import ModelError, ModelRequest, ModelResponse
+from gymflow.models.client import ModelClient
+from gymflow.models.dialects import DialectError
+from gymflow.models.dialects.foreign_tools import ForeignTools, as_functions
+from gymflow.models.health import EndpointDown
+from gymflow.models.serving import SERVED, ServedDialect, inject_sampling
+
+HEADERS_AFTER_S = 0.3
+"""A stream's headers go out after this, so that an early failure can still be told by its HTTP status."""
+KEEP_ALIVE_S = 5.0
+MAX_BODY = 256 * 1024 * 1024
+
+_STATUS = {FailureKind.MODEL_RATE_LIMITED: 429, FailureKind.MODEL_TIMEOUT: 504, FailureKind.MODEL_UNREACHABLE: 502}
+
+
+@dataclass(eq=False)
+class Admission:
+    """One rollout's way in. `ended` is set when it may make no more calls, and `outcome` then says why."""
+
+    server: "GatewayServer"
+    token: str
+    client: ModelClient
+    sampling: Sampling
+    served_name: str
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    outcome: StopEpisode | RolloutFailure | EndpointDown | None = None
+
+    @property
+    def path(self) -> str:
+        """The path of its requests, for whoever reaches the server by another address."""
+        return f"/rollouts/{self.token}"
+
+    @property
+    def url(self) -> str:
+        """Base URL without `/v1`."""
+        return self.server.url + self.path
+
+    def end(self, outcome: StopEpisode | RolloutFailure | EndpointDown) -> None:
+        """Remember the first reason."""
+        if self.outcome is None:
+            self.outcome = outcome
+            self.ended.set()
+
+    def close(self) -> None:
+        """Let no request with this token in any more."""
+        self.server.dismiss(self)
+
+
+class GatewayServer:
+    """Listens on a TCP port and, for sandboxes without a network, on a Unix socket."""
+
+    def __init__(
+        self, *, host: str = "127.0.0.1", port: int = 0, socket_path: Path | None = None, public_url: str | None = None
+    ) -> None:
+        """`public_url`: what remote sandboxes reach this server by."""
+        self._host, self._port, self._socket_path, self._public_url = host, port, socket_path, public_url
+        self._admitted: dict[str, Admission] = {}
+        self._runner: web.AppRunner | None = None
+        self.url = ""
+
+    async def open(self) -> None:
+        """Listen."""
+        app = web.Application(client_max_size=MAX_BODY)
+        for prefix in ("/rollouts/{token}", "/rollouts/{token}/v1"):
+            app.router.add_get(f"{prefix}/models", self._models)
+            app.router.add_get(f"{prefix}/models/{{name:.+}}", self._models)
+            for path, dialect in SERVED.items():
+                app.router.add_post(prefix + path, _bound(self._call, dialect))
+        app.router.add_get("/rollouts/{token}", self._alive)
+        app.router.add_route("*", "/{path:.*}", self._lost)
+        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, self._host, self._port, backlog=4096).start()
+        port = self._runner.addresses[0][1]
+        if self._socket_path is not None:
+            await web.UnixSite(self._runner, self._socket_path, backlog=4096).start()
+        self.url = self._public_url or f"http://{self._host}:{port}"
+
+    async def close(self) -> None:
+        """Stop listening and cancel what is under way; idempotent."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    def admit(self, client: ModelClient, *, sampling: Sampling | None = None, served_name: str = "policy") -> Admission:
+        """Let a rollout in. `sampling` wins over whatever the harness asks for; `served_name` is what `/models` lists."""
+        admission = Admission(self, secrets.token_urlsafe(24), client, sampling or Sampling(), served_name)
+        self._admitted[admission.token] = admission
+        return admission
+
+    def dismiss(self, admission: Admission) -> None:
+        """Forget a rollout; idempotent."""
+        self._admitted.pop(admission.token, None)
+
+    def _admission(self, request: web.Request) -> Admission | None:
+        return self._admitted.get(request.match_info["token"])
+
+    async def _alive(self, request: web.Request) -> web.Response:
+        return web.Response(status=200 if self._admission(request) else 404)
+
+    async def _lost(self, request: web.Request) -> web.Response:
+        served = ", ".join(SERVED)
+        return _error(
+            SERVED["/chat/completions"], 404, f"there is no {request.method} {request.path}; POST to {served}"
+        )
+
+    async def _models(self, request: web.Request) -> web.Response:
+        admission = self._admission(request)
+        if admission is None:
+            return _error(SERVED["/chat/completions"], 404, "there is no such rollout")
+        model = {"id": admission.served_name, "object": "model", "type": "model", "created": 0, "owned_by": "gymflow"}
+        if name := request.match_info.get("name"):
+            return _json(200, model | {"id": name})
+        return _json(200, {"object": "list", "data": [model], "has_more": False})
+
+    async def _call(self, request: web.Request, dialect: ServedDialect) -> web.StreamResponse:
+        admission = self._admission(request)
+        if admission is None:
+            return _error(dialect, 404, "there is no such rollout, or it has ended")
+        try:
+            body = wire.loads(await request.read())
+            if not isinstance(body, dict):
+                raise DialectError("the body must be a JSON object")
+            asked, tools = prepare(body, dialect, admission)
+        except (DialectError, ValueError, KeyError, TypeError, AttributeError) as error:
+            words = (
+                str(error) if isinstance(error, DialectError | ValueError) else f"the request is malformed: {error!r}"
+            )
+            return _error(dialect, 400, words)
+        model = str(body.get("model") or admission.served_name)
+        if body.get("stream"):
+            return await _Streamed(request, dialect, admission, model, tools).run(asked)
+        try:
+            response = await admission.client.create(asked)
+        except (StopEpisode, RolloutFailure, EndpointDown) as error:
+            return _error(dialect, *explained(error, admission))
+        return _json(200, _answer(response, dialect, model, tools))
+
+
+class _CallerGone(Exception):
+    """The harness closed its connection."""
+
+
+class _Streamed:
+    """One streamed answer."""
+
+    def __init__(
+        self, request: web.Request, dialect: ServedDialect, admission: Admission, model: str, tools: ForeignTools
+    ) -> None:
+        self._request, self._dialect, self._admission = request, dialect, admission
+        self._model, self._tools = model, tools
+        self._response: web.StreamResponse | None = None
+        self._writing = asyncio.Lock()
+
+    async def run(self, asked: ModelRequest) -> web.StreamResponse:
+        sink = self._write if asked.native is not None else None
+        call = asyncio.ensure_future(self._admission.client.create(asked, sink=sink))
+        try:
+            await self._keep_alive(call)
+            answer = await call
+            if sink is None:
+                for event in self._dialect.encode_stream(_restored(answer, self._tools), self._model):
+                    await self._write(event)
+        except (StopEpisode, RolloutFailure, EndpointDown) as error:
+            status, words, code = explained(error, self._admission)
+            if self._response is None:
+                return _error(self._dialect, status, words, code)
+            with suppress(_CallerGone):
+                await self._write(self._dialect.encode_error_events(status, words, code))
+        except _CallerGone:
+            pass
+        finally:
+            call.cancel()
+        if self._response is None:
+            return web.Response(status=499)  # nobody is there to read it
+        with suppress(ConnectionError):
+            await self._response.write_eof()
+        return self._response
+
+    async def _keep_alive(self, call: "asyncio.Future[ModelResponse]") -> None:
+        """Headers soon, then a comment now and then: some clients wait for ever for headers, others give up in silence."""
+        wait = HEADERS_AFTER_S
+        while not (await asyncio.wait([call], timeout=wait))[0]:
+            await self._write(b": waiting for the model\n\n")
+            wait = KEEP_ALIVE_S
+
+    async def _write(self, event: bytes) -> None:
+        try:
+            async with self._writing:
+                if self._response is None:
+                    headers = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
+                    self._response = web.StreamResponse(headers=headers)
+                    await self._response.prepare(self._request)
+                await self._response.write(event)
+        except ConnectionError as error:
+            raise _CallerGone from error
+
+
+def prepare(body: dict[str, Any], dialect: ServedDialect, admission: Admission) -> tuple[ModelRequest, ForeignTools]:
+    """The model request that a caller's body amounts to, with the run's sampling put in. Raises DialectError."""
+    asked = dialect.decode_request(body)
+    changes = {name: value for name, value in admission.sampling if value not in (None, {})}
+    asked = replace(asked, sampling=asked.sampling.model_copy(update=changes), seed=None)
+    if admission.client.dialect() == dialect.name:
+        return replace(
+            asked, native=(dialect.name, inject_sampling(body, dialect.name, admission.sampling))
+        ), ForeignTools()
+    asked, tools = as_functions(asked)
+    # What another dialect's endpoint would make of fields that nobody here knows is anyone's guess.
+    return replace(asked, extra={}), tools
+
+
+def explained(error: StopEpisode | RolloutFailure | EndpointDown, admission: Admission) -> tuple[int, str, str | None]:
+    """HTTP status, words and code for the caller; also ends the rollout where no further call can help it."""
+    if isinstance(error, StopEpisode):
+        if error.reason is StopReason.CONTEXT_OVERFLOW:
+            # Not the end: many harnesses answer it by compacting the history.
+            return 400, error.detail, "context_length_exceeded"
+        admission.end(error)
+        return 400, f"this rollout may make no more calls: {error}", "budget_exhausted"
+    admission.end(error)
+    if isinstance(error, EndpointDown):
+        return 503, str(error), "endpoint_down"
+    cause = error.__cause__
+    status = cause.status if isinstance(cause, ModelError) else None
+    return (
+        _STATUS.get(error.kind, status if status is not None and 400 <= status < 500 else 502),
+        error.message,
+        error.kind.value,
+    )
+
+
+def _answer(response: ModelResponse, dialect: ServedDialect, model: str, tools: ForeignTools) -> dict[str, Any]:
+    if response.native is not None:
+        return {**response.native, "model": model}
+    return dialect.encode_response(_restored(response, tools), model)
+
+
+def _restored(response: ModelResponse, tools: ForeignTools) -> ModelResponse:
+    return replace(response, output=tools.restored(response.output))
+
+
+def _json(status: int, payload: Any, headers: dict[str, str] | None = None) -> web.Response:
+    return web.Response(status=status, body=wire.dumps(payload), content_type="application/json", headers=headers)
+
+
+def _error(dialect: ServedDialect, status: int, words: str, code: str | None = None) -> web.Response:
+    # The gateway has retried what can be retried; SDKs read this header.
+    return _json(status, dialect.encode_error(status, words, code), {"x-should-retry": "false"})
+
+
+def _bound(handler: Any, dialect: ServedDialect) -> Any:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        answer: web.StreamResponse = await handler(request, dialect)
+        return answer
+
+    return handle
