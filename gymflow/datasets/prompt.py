@@ -12,6 +12,9 @@ from gymflow.suggest import did_you_mean
 _TOKEN = re.compile(r"\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}|[{}]")
 
 
+_DECLARED = frozenset(Task.model_fields)
+
+
 def rendered(task: Task, manifest: Manifest) -> list[dict[str, Any]]:
     """The task's input as Responses items: its own, or what the manifest's prompt makes of its fields.
 
@@ -61,7 +64,7 @@ class Prompt:
 
 
 def _field(task: Task, name: str) -> Any:
-    return getattr(task, name) if name in Task.model_fields else task.verifier_fields.get(name)
+    return getattr(task, name) if name in _DECLARED else task.verifier_fields.get(name)
 
 
 def _filled(parts: list[str], task: Task) -> str:

@@ -39,11 +39,13 @@ class RowFault:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One good row: where it stands, what it holds, and the task it is, with its id."""
+    """One good row: where it stands, what it holds, and the task it is, with its id. `items` is the rendered input, where the
+    manifest was given."""
 
     line: int
     fields: dict[str, Any]
     task: Task
+    items: list[dict[str, Any]]
 
 
 def load_rows(
@@ -89,12 +91,13 @@ def read_rows(
         task = _checked({**line.value, "task_id": task_id}, Task, source, line.number, faults)
         if task is not None and task_fields is not None:
             _checked(task.verifier_fields, task_fields, source, line.number, faults)
+        items: list[dict[str, Any]] = []
         if task is not None and manifest is not None:
             try:
-                rendered(task, manifest)
+                items = rendered(task, manifest)
             except ValueError as error:
                 faults.append(RowFault(source.name, line.number, "input", str(error)))
-        yield faults if faults or task is None else Row(line.number, line.value, task)
+        yield faults if faults or task is None else Row(line.number, line.value, task, items)
 
 
 def _id(row: dict[str, Any], equal_rows: Counter[str]) -> tuple[str, str | None]:

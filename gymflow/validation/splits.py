@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from gymflow import keys
 from gymflow.contracts.environment import Manifest
 from gymflow.contracts.task import Task
-from gymflow.datasets import RowFault, Source, dataset_digest, read_rows, rendered, source_of
+from gymflow.datasets import RowFault, Source, dataset_digest, read_rows, source_of
 from gymflow.registry import EnvironmentEntry
 from gymflow.validation.cache import SplitCache
 from gymflow.validation.duplicates import Duplicates
@@ -41,7 +41,7 @@ def check_split(
         if isinstance(row, list):
             _count(report, row)
             continue
-        duplicates.add(row.line, row.task, rendered(row.task, manifest))
+        duplicates.add(row.line, row.task, row.items)
         if faults := list(_licence(source, row.line, row.fields)):
             _count(report, faults)
     if not report.rows:
