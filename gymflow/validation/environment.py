@@ -39,6 +39,11 @@ async def validate_run(config: RunConfig, registry: Registry) -> list[Validation
         named = [spec.harness for spec in config.agents.values() if spec.harness]
         report = await validate_environment(entry, registry, selection, harnesses=named)
         report.require(config.skip_bad_rows)
+        report.warnings += [
+            f"{split.split}: {split.bad_rows} of {split.rows} rows are bad and left out"
+            for split in report.splits
+            if split.bad_rows
+        ]
         reports.append(report)
     return reports
 

@@ -154,7 +154,7 @@ class Preflight:
             raise _Unscored(f"the verifier gave no verdict within {TIMEOUT_S:g} s") from error
         except Exception as error:
             raise _Unscored(f"the verifier failed: {type(error).__name__}: {error}") from error
-        if fault := reward_fault(verdict, self.manifest):
+        if fault := reward_fault(verdict):
             raise _Unscored(fault)
         return verdict.reward
 

@@ -28,6 +28,7 @@ class SplitReport:
     split: str
     source: str
     rows: int = 0
+    bad_rows: int = 0
     digest: str = ""
     fault_count: int = 0
     faults: list[Fault] = field(default_factory=list)

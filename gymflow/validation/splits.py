@@ -39,11 +39,11 @@ def check_split(
     for row in read_rows(source, manifest, task_fields):
         report.rows += 1
         if isinstance(row, list):
+            report.bad_rows += 1
             _count(report, row)
             continue
         duplicates.add(row.line, row.task, row.items)
-        if faults := list(_licence(source, row.line, row.fields)):
-            _count(report, faults)
+        _count(report, list(_licence(source, row.line, row.fields)))
     if not report.rows:
         _count(report, [RowFault(source.name, 1, None, "the split has no rows")])
     report.warnings = duplicates.warnings()

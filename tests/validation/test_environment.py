@@ -1,5 +1,7 @@
 """What validation finds before a model is started."""
 
+import ast
+import json
 import os
 import time
 from collections.abc import Awaitable, Callable
@@ -199,6 +201,20 @@ async def test_a_run_is_validated_environment_by_environment(tmp_path: Path, mon
     config = RunConfig.model_validate({"environments": [{"name": str(good)}, {"name": str(bad)}]})
     with pytest.raises(InputError, match=r"bad cannot be run:\n.*test\.jsonl:1: not JSON"):
         await validate_run(config, Registry())
+
+
+async def test_ds_raw_control_char_rows_that_are_skipped_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    bad = ast.literal_eval(fault("ds-raw-control-char")["bytes_repr"]).splitlines()[0]
+    good = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
+    folder = write_environment(tmp_path / "env", rows=good + bad)
+    config = RunConfig.model_validate({"environments": [{"name": str(folder)}]})
+    with pytest.raises(InputError, match=r"test\.jsonl:3: not JSON"):
+        await validate_run(config, Registry())
+    [report] = await validate_run(config.model_copy(update={"skip_bad_rows": True}), Registry())
+    assert report.warnings == ["test: 1 of 3 rows are bad and left out"]
 
 
 @pytest.mark.parametrize("text", ["MIT", "Apache-2.0 OR MIT", "(MIT AND CC-BY-4.0)", "LicenseRef-Acme", "proprietary"])
