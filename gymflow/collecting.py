@@ -19,7 +19,6 @@ from gymflow.contracts.model import ModelIdentity, ModelSpec, Sampling
 from gymflow.contracts.plan import PlannedRollout
 from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.run import Budgets, EnvironmentSelection, Limits, RunConfig
-from gymflow.contracts.task import Task
 from gymflow.contracts.verdict import VerdictRecord
 from gymflow.errors import InputError
 from gymflow.models.base import ModelRequest, ModelResponse, Provider
@@ -134,7 +133,7 @@ async def _collecting(
             verdict_set=chosen.name,
             weight_version=weight_version,
         )
-        rows = {task.task_index: Task.model_validate(task.task) for task in planned_tasks}
+        rows = {task.task_index: environment.task(task.task) for task in planned_tasks}
         done: asyncio.Queue[Sample] = asyncio.Queue(maxsize=config.limits.concurrency)
 
         async def one(planned: PlannedRollout) -> None:

@@ -106,11 +106,10 @@ def evidence_digest(evidence: EvidenceRecord) -> str:
     return hashlib.sha256(written).hexdigest()
 
 
-def verdict_key(
-    *, rollout_id: str, evidence_digest: str, judged: dict[str, Any], verifier_fields: dict[str, Any]
-) -> str:
-    """What a verdict depends on: the same key gives the same verdict."""
-    return digest([SCORING_PROTOCOL, rollout_id, evidence_digest, judged, verifier_fields])
+def verdict_key(*, rollout_id: str, evidence_digest: str, judged_digest: str, fields_digest: str) -> str:
+    """What a verdict depends on: the same key gives the same verdict. `judged_digest` is over what judges, `fields_digest` over
+    the task's verifier fields."""
+    return digest([SCORING_PROTOCOL, rollout_id, evidence_digest, judged_digest, fields_digest])
 
 
 def derived_seed(*parts: Any) -> int:

@@ -36,9 +36,7 @@ def test_golden_digests():
         "row": keys.row_digest(task),
         "agent": agent_digest(),
         "rollout": keys.rollout_key("a", "t", row_sampling={}, seed=7, repeat=0, occurrence=0),
-        "verdict": keys.verdict_key(
-            rollout_id="r/0", evidence_digest="e", judged={"verifier": "mcqa"}, verifier_fields={"expected_answer": "4"}
-        ),
+        "verdict": keys.verdict_key(rollout_id="r-0", evidence_digest="e", judged_digest="j", fields_digest="f"),
         "seed": keys.derived_seed(0, "t", 1),
     }
     assert golden == GOLDEN
@@ -51,7 +49,7 @@ GOLDEN = {
     "row": "26b29fb3033493a74857821d99a33ce08bf14012faa2e8ea290ce1bdffa79469",
     "agent": "464aa67b12e6f22cac4d704de4a19b6f8c1f987ea69e4dc88b31c08be26a9899",
     "rollout": "08cc1f699d4d76ffa822b54f7a3f59a9d35aec097ee5ce4c5cc6b1ebbcd0d5a1",
-    "verdict": "f9d526de1c350fb75356732335aa649ef21285c6bc3c6a54f911b16a82ba32ec",
+    "verdict": "d1a363fda16b7c384e91783057214f50d9018587994b3953a1930fcdc42e6e62",
     "seed": 1091700605,
 }
 

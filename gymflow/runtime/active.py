@@ -10,7 +10,6 @@ from typing import Any
 from gymflow.contracts.plan import PlannedRollout
 from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.run import RunDocument
-from gymflow.contracts.task import Task
 from gymflow.runtime.components import RunAgent, RunEnvironment
 from gymflow.runtime.pool import Pool
 from gymflow.runtime.progress import Progress
@@ -57,12 +56,13 @@ class ActiveRun:
     async def run_chunk(self, chunk: int) -> None:
         """Play what the store lacks of a chunk; returns when it is durable."""
         rows = self.plan.rows(chunk, self.completed)
-        tasks = {index: Task.model_validate(self.tasks[index]) for index in {row.task_index for row in rows}}
+        tasks = {row.task_index: row.environment for row in rows}
+        prepared = {index: self.environments[label].task(self.tasks[index]) for index, label in tasks.items()}
 
         async def play(planned: PlannedRollout) -> None:
             record, verdict = await self.player.sample(
                 planned,
-                tasks[planned.task_index],
+                prepared[planned.task_index],
                 self.environments[planned.environment],
                 self.agents[planned.environment, planned.agent],
             )
@@ -71,9 +71,10 @@ class ActiveRun:
 
         await self.pool.map(play, rows)
 
-    async def take(self, record: RolloutRecord, planned: PlannedRollout, task: Task) -> None:
+    async def take(self, record: RolloutRecord, planned: PlannedRollout) -> None:
         """Store a rollout that was sampled elsewhere, scored by this run's verifier."""
-        verdict = await self.player.judge(record, task, self.environments[planned.environment])
+        environment = self.environments[planned.environment]
+        verdict = await self.player.judge(record, environment.task(self.tasks[planned.task_index]), environment)
         await self.writer.commit(record, [verdict])
         self.completed.add(planned.plan_index)
         self.progress.count(record, verdict)

@@ -1,7 +1,7 @@
 """A run's parts, instantiated: what a run document names becomes objects that rollouts are played and scored with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -29,6 +29,16 @@ class RunAgent:
     sampling: Sampling
 
 
+@dataclass(frozen=True, slots=True)
+class RunTask:
+    """A task with what all its repeats share: the verifier's validated fields, or why they do not fit it, and their digest."""
+
+    task: Task
+    fields: BaseModel | None
+    fault: str | None
+    fields_digest: str
+
+
 @dataclass(slots=True)
 class RunEnvironment:
     """An environment as merged for this run."""
@@ -37,14 +47,29 @@ class RunEnvironment:
     session: type[Session]
     verifier: Verifier[Any]
     judged: Judged
+    judged_digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.judged_digest = keys.digest(self.judged.model_dump(mode="json"))
+
+    @property
+    def stateless(self) -> bool:
+        """Whether the session is the base class, which has nothing to set up, say or keep."""
+        return self.session is Session
+
+    def task(self, row: Mapping[str, Any]) -> RunTask:
+        """A planned task row, prepared for playing and scoring."""
+        task = Task.model_validate(row)
+        fields, fault = None, None
+        try:
+            fields = self.verifier.task_fields.model_validate(task.verifier_fields)
+        except ValidationError as error:
+            fault = f"the task does not fit the verifier: {error}"
+        return RunTask(task, fields, fault, keys.digest(task.verifier_fields))
 
     def open_session(self, task: Task, seed: int) -> Session:
         """A fresh session for one rollout."""
         return self.session(task, seed=seed, parameters=self.manifest.session_parameters)
-
-    def verifier_fields(self, task: Task) -> BaseModel:
-        """The verifier's own fields of a task row, validated."""
-        return self.verifier.task_fields.model_validate(task.verifier_fields)
 
 
 def run_environment(

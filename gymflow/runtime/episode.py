@@ -50,12 +50,14 @@ class Episode:
 
     async def start(self) -> None:
         """Set up the session; its first messages follow the task's input, its tools the task's tools."""
-        observation = await self._ask(self.session.start(), "start")
-        if observation.messages or observation.reward is not None or observation.done:
-            self.trajectory.start = _step(observation)
-            self.history.extend(observation.messages)
-        offered = {tool.get("name") for tool in self.tools}
-        self.tools += [tool for tool in await self._ask(self.session.tools(), "tools") if tool["name"] not in offered]
+        if type(self.session) is not Session:
+            observation = await self._ask(self.session.start(), "start")
+            if observation.messages or observation.reward is not None or observation.done:
+                self.trajectory.start = _step(observation)
+                self.history.extend(observation.messages)
+            offered = {tool.get("name") for tool in self.tools}
+            own = await self._ask(self.session.tools(), "tools")
+            self.tools += [tool for tool in own if tool["name"] not in offered]
         self._tools_by_name = {tool["name"]: tool for tool in self.tools if tool.get("type", "function") == "function"}
         self._request.tools = self.tools
 

@@ -5,16 +5,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gymflow.contracts.run import RunDocument
-from gymflow.contracts.task import Task
 from gymflow.contracts.verdict import VerdictRecord
 from gymflow.errors import InputError
 from gymflow.registry import Registry
-from gymflow.runtime.components import RunEnvironment, run_environment
+from gymflow.runtime.components import RunEnvironment, RunTask, run_environment
 from gymflow.runtime.scoring import score, verdict_set_of
 from gymflow.store import RunReader, RunWriter, Store
 
 NOT_RERUN = ("recorded", "live")
 """Verifiers whose verdict came from what is gone: a running system, or an environment's own word."""
+
+TASKS_KEPT = 20_000
+"""Prepared tasks held while rescoring; repeats of a task share one."""
 
 
 @dataclass(slots=True)
@@ -85,18 +87,24 @@ async def complete_set(
     """Score every completed rollout that has no reward in the set; returns how many were scored, and how many had one."""
     known = await writer.scored(verdict_set)
     written = 0
+    tasks: dict[int, RunTask] = {}
     for batch in reader.stored():
         rows: list[VerdictRecord] = []
         for stored in batch:
             environment = environments.get(stored.environment)
             if environment is None or stored.plan_index in known:
                 continue
+            task = tasks.get(stored.task_index)
+            if task is None:
+                if len(tasks) >= TASKS_KEPT:
+                    tasks.clear()
+                task = tasks[stored.task_index] = environment.task(stored.task)
             rows.append(
                 await score(
                     run_id=reader.run_id,
                     rollout_id=stored.rollout_id,
                     verdict_set=verdict_set,
-                    task=Task.model_validate(stored.task),
+                    task=task,
                     evidence=stored.evidence,
                     evidence_digest=stored.evidence_digest,
                     environment=environment,

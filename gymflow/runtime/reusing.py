@@ -3,7 +3,6 @@
 from collections import defaultdict
 
 from gymflow.contracts.plan import PlannedRollout
-from gymflow.contracts.task import Task
 from gymflow.errors import InputError
 from gymflow.models.gateway import Gateway
 from gymflow.runtime.active import ActiveRun
@@ -33,6 +32,4 @@ async def reuse(run: ActiveRun, store: Store) -> None:
         for source, keys in sources.items():
             for record in store.run(source).records(keys):
                 planned = by_key[keys[record.rollout.plan_index]]
-                await run.take(
-                    reused(record, run.run_id, planned), planned, Task.model_validate(run.tasks[planned.task_index])
-                )
+                await run.take(reused(record, run.run_id, planned), planned)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from gymflow import keys
+from gymflow.canonical import canonical_json
 from gymflow.contracts.outcome import RETRYABLE, FailureKind, Status, StopReason
 from gymflow.contracts.plan import PlannedRollout
 from gymflow.contracts.rollout import Attempt, EvidenceRecord, Rollout, RolloutRecord
@@ -20,7 +21,7 @@ from gymflow.models.base import ModelRequest
 from gymflow.models.client import ModelClient
 from gymflow.models.gateway import Gateway
 from gymflow.models.health import EndpointDown
-from gymflow.runtime.components import RunAgent, RunEnvironment
+from gymflow.runtime.components import RunAgent, RunEnvironment, RunTask
 from gymflow.runtime.episode import Episode, asked
 from gymflow.runtime.scoring import score
 from gymflow.store.layout import rollout_id
@@ -44,7 +45,7 @@ class Player:
     weight_version: str | None = None
 
     async def sample(
-        self, planned: PlannedRollout, task: Task, environment: RunEnvironment, agent: RunAgent
+        self, planned: PlannedRollout, task: RunTask, environment: RunEnvironment, agent: RunAgent
     ) -> tuple[RolloutRecord, VerdictRecord | None]:
         """A rollout and its verdict; None where infrastructure failed the rollout."""
         record = await self.play(planned, task, environment, agent)
@@ -52,7 +53,7 @@ class Player:
             return record, None
         return record, await self.judge(record, task, environment)
 
-    async def judge(self, record: RolloutRecord, task: Task, environment: RunEnvironment) -> VerdictRecord:
+    async def judge(self, record: RolloutRecord, task: RunTask, environment: RunEnvironment) -> VerdictRecord:
         """The verdict on a completed rollout."""
         return await score(
             run_id=self.run_id,
@@ -66,13 +67,13 @@ class Player:
         )
 
     async def play(
-        self, planned: PlannedRollout, task: Task, environment: RunEnvironment, agent: RunAgent
+        self, planned: PlannedRollout, task: RunTask, environment: RunEnvironment, agent: RunAgent
     ) -> RolloutRecord:
         """Attempts until one completes or none may be made any more. Raises EndpointDown when the run has to end."""
         started = time.time()
         attempts: list[Attempt] = []
         while True:
-            attempt = _Attempt(self, planned, task, environment, agent)
+            attempt = _Attempt(self, planned, task.task, environment, agent)
             begun = time.time()
             try:
                 await attempt.run()
@@ -115,9 +116,11 @@ class _Attempt:
             self.trajectory = episode.trajectory
             await episode.start()
             await self._play(episode)
-            self.snapshot = await asked(session.snapshot(), "snapshot", player.limits.environment_timeout_s)
+            if not self.environment.stateless:
+                self.snapshot = await _snapshot(session, player.limits.environment_timeout_s)
         finally:
-            await _closed(session, player.limits.environment_timeout_s)
+            if not self.environment.stateless:
+                await _closed(session, player.limits.environment_timeout_s)
 
     def _open_session(self) -> Session:
         try:
@@ -232,6 +235,18 @@ def total_usage(calls: list[ModelCall]) -> Usage:
 
 def _last_output(calls: list[ModelCall]) -> list[dict[str, object]]:
     return next((call.output for call in reversed(calls) if call.status == "ok" and call.role == "policy"), [])
+
+
+async def _snapshot(session: Session, timeout_s: float) -> Snapshot | None:
+    """The session's state; one that has no JSON form is the session's fault, like one that it cannot give."""
+    snapshot = await asked(session.snapshot(), "snapshot", timeout_s)
+    if snapshot is not None:
+        try:
+            canonical_json(snapshot.state)
+        except ValueError as error:
+            message = f"the session's snapshot has no JSON form: {error}"
+            raise RolloutFailure(FailureKind.ENVIRONMENT_ERROR, message, cause=error) from error
+    return snapshot
 
 
 async def _closed(session: Session, timeout_s: float) -> None:

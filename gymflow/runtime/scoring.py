@@ -5,16 +5,12 @@ import math
 import time
 from typing import Any
 
-from pydantic import ValidationError
-
 from gymflow import keys
-from gymflow.contracts.environment import Manifest
 from gymflow.contracts.outcome import VerdictFailure
 from gymflow.contracts.run import VerdictSet
-from gymflow.contracts.task import Task
-from gymflow.contracts.verdict import Judged, Verdict, VerdictRecord
-from gymflow.runtime.components import RunEnvironment
-from gymflow.verifiers import Evidence
+from gymflow.contracts.verdict import Verdict, VerdictRecord
+from gymflow.runtime.components import RunEnvironment, RunTask
+from gymflow.verifiers import Evidence, VerifierError
 
 
 async def score(
@@ -22,7 +18,7 @@ async def score(
     run_id: str,
     rollout_id: str,
     verdict_set: str,
-    task: Task,
+    task: RunTask,
     evidence: Evidence,
     evidence_digest: str,
     environment: RunEnvironment,
@@ -34,16 +30,14 @@ async def score(
     failure: VerdictFailure | None = None
     message: str | None = None
     try:
-        fields = environment.verifier_fields(task)
+        if task.fields is None:
+            raise VerifierError(task.fault)
         async with asyncio.timeout(timeout_s):
-            verdict = await environment.verifier.verify(fields, evidence)
-        message = reward_fault(verdict, environment.manifest)
-        if message is not None:
+            verdict = await environment.verifier.verify(task.fields, evidence)
+        if (message := reward_fault(verdict)) is not None:
             verdict, failure = None, VerdictFailure.VERIFIER_ERROR
     except TimeoutError:
         failure, message = VerdictFailure.VERIFIER_TIMEOUT, f"no verdict within {timeout_s:g} s"
-    except ValidationError as error:
-        failure, message = VerdictFailure.VERIFIER_ERROR, f"the task does not fit the verifier: {error}"
     except Exception as error:
         failure = getattr(error, "failure", VerdictFailure.VERIFIER_ERROR)
         message = f"{type(error).__name__}: {error}"
@@ -51,7 +45,12 @@ async def score(
         run_id=run_id,
         rollout_id=rollout_id,
         verdict_set=verdict_set,
-        verdict_key=verdict_key(rollout_id, evidence_digest, environment.judged, task),
+        verdict_key=keys.verdict_key(
+            rollout_id=rollout_id,
+            evidence_digest=evidence_digest,
+            judged_digest=environment.judged_digest,
+            fields_digest=task.fields_digest,
+        ),
         verdict=verdict,
         failure=failure,
         failure_message=message,
@@ -61,17 +60,7 @@ async def score(
     )
 
 
-def verdict_key(rollout_id: str, evidence_digest: str, judged: Judged, task: Task) -> str:
-    """The key under which this verdict is found again."""
-    return keys.verdict_key(
-        rollout_id=rollout_id,
-        evidence_digest=evidence_digest,
-        judged=judged.model_dump(mode="json"),
-        verifier_fields=task.verifier_fields,
-    )
-
-
-def reward_fault(verdict: Any, manifest: Manifest) -> str | None:
+def reward_fault(verdict: Any) -> str | None:
     """Why this is not a verdict that can be stored, or None."""
     if not isinstance(verdict, Verdict):
         return f"the verifier returned {type(verdict).__name__}, not a Verdict"
