@@ -39,6 +39,8 @@ class ModelRequest:
     """Exact ids of the conversation so far (prompt + completion of the parent call), where the provider can be handed them."""
     prefix_items: int = 0
     """How many leading items of `input` the exact prefix covers."""
+    affinity: int | None = None
+    """A number that the calls of one rollout share, so that they can go to one replica and its prefix cache."""
     native: tuple[Dialect, dict[str, Any]] | None = None
     """The body that a foreign harness sent, and its dialect: passed on as it is to an endpoint that speaks it."""
 

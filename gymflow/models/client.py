@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from gymflow.contracts.outcome import StopReason
@@ -25,6 +26,7 @@ from gymflow.models.history import History, Place
 from gymflow.models.upstream import Upstream
 from gymflow.secrets import Redactor
 
+_numbers = count()
 AGENT_ROLE = "policy"
 """The role whose calls and tokens the budgets count; what any role costs counts as cost."""
 
@@ -46,6 +48,7 @@ class ModelClient:
         self._histories: dict[str, History] = {}
         self._agent_calls = 0
         self._agent_tokens = 0
+        self._affinity = next(_numbers)
 
     async def create(
         self,
@@ -65,8 +68,10 @@ class ModelClient:
         upstream = self._upstreams[role]
         history = self._histories.setdefault(role, History())
         place = history.place(request.input, request.instructions)
-        if request.seed is None and self._seed is not None:
-            request = replace(request, seed=derived_seed(self._seed, len(self.calls)))
+        seed = request.seed
+        if seed is None and self._seed is not None:
+            seed = derived_seed(self._seed, len(self.calls))
+        request = replace(request, seed=seed, affinity=self._affinity)
         record = self._begin(request, upstream, place, role, invocation, turn)
         if request.exact_prefix is None and (prefix := self._exact_prefix(record)) is not None:
             request = replace(request, exact_prefix=prefix, prefix_items=place.covered)

@@ -75,14 +75,21 @@ class Endpoint:
             self._session = None
 
     async def send(
-        self, method: str, path: str, data: bytes | None = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        data: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        beside_version: bool = False,
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers and body of one exchange. Raises ModelError where there is no answer."""
+        """Status, headers and body of one exchange; `beside_version`: the path does not lie below `/v1`. Raises ModelError
+        where there is no answer."""
         assert self._session is not None, "the endpoint is not open"
         try:
             async with self._session.request(
                 method,
-                self.base_url + path,
+                (self.base_url.removesuffix("/v1") if beside_version else self.base_url) + path,
                 data=data,
                 headers=headers,
                 allow_redirects=False,
@@ -93,12 +100,14 @@ class Endpoint:
             raise self.unreachable(error) from error
 
     @asynccontextmanager
-    async def receive(self, path: str, data: bytes) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def receive(
+        self, path: str, data: bytes, headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
         """The body of an answer as it arrives. Raises ModelError or ContextOverflow where it is no event stream."""
         assert self._session is not None, "the endpoint is not open"
         try:
             async with self._session.post(
-                self.base_url + path, data=data, allow_redirects=False, proxy=self._proxy
+                self.base_url + path, data=data, headers=headers, allow_redirects=False, proxy=self._proxy
             ) as response:
                 if response.status != 200:
                     raise self.failure(response.status, response.headers, await response.read())

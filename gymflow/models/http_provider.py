@@ -48,6 +48,10 @@ class HttpProvider(Provider):
         """Headers that every request to this kind of endpoint carries."""
         return {}
 
+    def request_headers(self, request: ModelRequest) -> dict[str, str] | None:
+        """Headers of one call."""
+        return None
+
     @abstractmethod
     def encode(self, request: ModelRequest) -> dict[str, Any]:
         """The body of a call. Raises DialectError for what the dialect cannot say."""
@@ -97,7 +101,9 @@ class HttpProvider(Provider):
             raise ModelError(error.kind, words, status=error.status) from error
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        status, headers, content = await self.endpoint.send("POST", self.path, self._data(request, stream=False))
+        status, headers, content = await self.endpoint.send(
+            "POST", self.path, self._data(request, stream=False), self.request_headers(request)
+        )
         if status != 200:
             if status == 400 and error_words(content)[0] == "content_filter":
                 # Azure refuses a prompt so; that is the model's policy at work, not an endpoint that failed.
@@ -113,10 +119,11 @@ class HttpProvider(Provider):
         began = time.monotonic()
         first: float | None = None
         cutter, assembler = EventStream(), ASSEMBLERS[self.dialect]()
-        async with self.endpoint.receive(self.path, self._data(request, stream=True)) as chunks:
+        data, headers = self._data(request, stream=True), self.request_headers(request)
+        async with self.endpoint.receive(self.path, data, headers) as chunks:
             async for chunk in chunks:
-                for event, data in cutter.feed(chunk):
-                    parsed = self._event(data, assembler)
+                for event, text in cutter.feed(chunk):
+                    parsed = self._event(text, assembler)
                     if first is None and parsed:
                         first = time.monotonic() - began
                     if self.passes_on(parsed, request):

@@ -10,6 +10,7 @@ from gymflow.suggest import did_you_mean
 PROVIDERS: dict[str, tuple[str, str]] = {
     "openai": ("gymflow.models.openai:OpenAI", "any OpenAI-compatible endpoint, Chat Completions or Responses"),
     "anthropic": ("gymflow.models.anthropic:Anthropic", "the Claude models, natively"),
+    "vllm": ("gymflow.models.vllm:Vllm", "vLLM servers, with exact token ids over every turn"),
     "embedded": ("gymflow.models.embedded_provider:Embedded", "the small language model that the project ships"),
     "scripted": ("gymflow.models.scripted:Scripted", "answers by rules, for tests and fixtures"),
 }
