@@ -18,6 +18,11 @@ from gymflow.suggest import did_you_mean
 
 READERS: dict[str, Callable[[Path], Iterator[Line]]] = {".jsonl": read_jsonl, ".csv": read_csv}
 
+KEPT_BYTES = 8 * 1024 * 1024
+"""Largest output of a generator that is kept in memory."""
+
+_made: dict[str, list[bytes | str]] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -62,30 +67,54 @@ def dataset_digest(entry: EnvironmentEntry, split: str) -> str:
 
 
 def _generated(source: Source) -> Iterator[Line]:
-    """A generator's rows as plain JSON; its own exceptions are told with the row they came at."""
+    """A generator's rows as plain JSON, made once a process as long as they are few: a run reads them several times."""
+    key = keys.digest([source.entry.package, source.name, source.spec.arguments])
+    if key in _made:
+        yield from (_generated_line(number, raw) for number, raw in enumerate(_made[key], start=1))
+        return
+    kept: list[bytes | str] = []
+    size = 0
+    for number, raw in enumerate(generate(source), start=1):
+        size += len(raw)
+        if size <= KEPT_BYTES:
+            kept.append(raw)
+        yield _generated_line(number, raw)
+    if size <= KEPT_BYTES:
+        _made[key] = kept
+
+
+def generate(source: Source) -> Iterator[bytes | str]:
+    """Call the generator: each row as JSON, or as text why it is none. Its own exceptions are told with the row they came at."""
     entry = source.entry
     function = load_attribute(entry.package, source.name, entry.manifest_file, "datasets.generator")
-    number = 0
+    made = 0
     try:
-        for number, row in enumerate(function(**source.spec.arguments), start=1):
-            yield _generated_line(number, row)
+        for row in function(**source.spec.arguments):
+            made += 1
+            yield _json(row)
     except Exception as error:
         raise InputError(
-            f"{entry.manifest_file}: generator {source.name} failed after row {number}: {type(error).__name__}: {error}"
+            f"{entry.manifest_file}: generator {source.name} failed after row {made}: {type(error).__name__}: {error}"
         ) from error
 
 
-def _generated_line(number: int, row: Any) -> Line:
-    if not isinstance(row, dict):
-        return Line(number, None, f"a row must be a dict, not {type(row).__name__}")
+def _generated_line(number: int, raw: bytes | str) -> Line:
+    if isinstance(raw, str):
+        return Line(number, None, raw)
     try:
-        return Line(number, parse_object(_json(row)))
-    except (TypeError, ValueError) as error:
+        return Line(number, parse_object(raw))
+    except ValueError as error:
         return Line(number, None, str(error))
 
 
-def _json(row: dict[str, Any]) -> bytes:
+def _json(row: Any) -> bytes | str:
+    if not isinstance(row, dict):
+        return f"a row must be a dict, not {type(row).__name__}"
     try:
         return orjson.dumps(row)
     except TypeError:
+        pass
+    try:
         return canonical_json(row)
+    except ValueError as error:
+        return str(error)

@@ -1,6 +1,7 @@
 """Every row of every split: readable, of the right shape for the verifier, with an input, and not there twice."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from pydantic import BaseModel
@@ -9,13 +10,14 @@ from gymflow import keys
 from gymflow.contracts.environment import Manifest
 from gymflow.contracts.task import Task
 from gymflow.datasets import RowFault, Source, dataset_digest, read_rows, source_of
+from gymflow.datasets.source import generate
 from gymflow.registry import EnvironmentEntry
 from gymflow.validation.cache import SplitCache
 from gymflow.validation.duplicates import Duplicates
 from gymflow.validation.licences import licence_fault
 from gymflow.validation.report import SHOWN, Fault, SplitReport
 
-SAME_START = 200
+SAME_START = 20
 """So many rows of a generator are made a second time, to see whether they come out equal."""
 
 
@@ -69,13 +71,14 @@ def _licence(source: Source, line: int, row: dict[str, Any]) -> Iterator[RowFaul
 
 
 def _check_repeatable(source: Source, report: SplitReport) -> None:
-    both = zip(source.lines(), source.lines(), range(SAME_START), strict=False)
-    for first, second, _ in both:
-        if first.value != second.value:
+    for number, (first, second) in enumerate(
+        zip(islice(generate(source), SAME_START), generate(source), strict=False), 1
+    ):
+        if first != second:
             message = (
                 "the generator makes another row the second time; draw from random.Random(seed), not from the clock"
             )
-            _count(report, [RowFault(source.name, first.number, None, message)])
+            _count(report, [RowFault(source.name, number, None, message)])
             return
 
 
