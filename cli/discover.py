@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gymflow.errors import InputError
-from gymflow.suggest import closest, did_you_mean, relevance
+from gymflow.suggest import did_you_mean, relevance
 
 if TYPE_CHECKING:
     from gymflow.registry import Registry, Summary
@@ -78,8 +78,8 @@ def search(
     from gymflow.registry import Registry
 
     kinds = list(KINDS)
-    if len(words) > 1 and (meant := closest(words[0], KINDS)):
-        kinds, words = [meant], words[1:]
+    if len(words) > 1 and (named := _plural(words[0])):
+        kinds, words = [named], words[1:]
     query = " ".join(words)
     registry = Registry(search_dir or ())
     everything = [summary for kind in kinds for summary in _summaries(registry, kind)]
@@ -92,8 +92,12 @@ def search(
     _print(None, [one for _, one in found], json)
 
 
+def _plural(text: str) -> str | None:
+    return next((kind for kind in KINDS if text in (kind, kind.removesuffix("s"), kind.removesuffix("es"))), None)
+
+
 def _kind(text: str) -> str:
-    plural = next((kind for kind in KINDS if text in (kind, kind.removesuffix("s"), kind.removesuffix("es"))), None)
+    plural = _plural(text)
     if plural is None:
         raise InputError(f"there is no kind {text!r}; {did_you_mean(text, KINDS)}")
     return plural

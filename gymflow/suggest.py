@@ -13,10 +13,14 @@ RELATED = 75.0
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was most likely meant, or None where nothing is near."""
+    """The known name that was most likely meant: the only one that begins so, else the most similar; None where nothing is near."""
+    known = list(known)
+    begun = [one for one in known if one.lower().startswith(name.lower())]
+    if len(begun) == 1 and len(name) > 2:
+        return begun[0]
     found = process.extractOne(
         name.lower(),
-        list(known),
+        known,
         scorer=DamerauLevenshtein.normalized_similarity,
         processor=str.lower,
         score_cutoff=CLOSE,

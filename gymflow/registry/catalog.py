@@ -76,14 +76,12 @@ class Registry:
     # Environments
 
     def environment(self, name_or_path: str | Path) -> EnvironmentEntry:
-        """An environment by name, `root:name`, or the path of its folder (anything with a slash, or an existing folder that
-        holds a manifest)."""
+        """An environment by name, `root:name`, or the path of its folder. Text with a slash is a path unless a root is called
+        so; text without one is a name first, so that a folder here never takes the place of a component."""
         text = str(name_or_path)
-        folder = Path(text)
-        if isinstance(name_or_path, Path) or "/" in text or text in (".", "..") or (folder / MANIFEST).is_file():
-            qualified = any(one.qualified == text for one in self.found("environments"))
-            if not qualified:
-                return self._entry(self._at(folder))
+        known = any(text in (one.name, one.qualified) for one in self.found("environments"))
+        if isinstance(name_or_path, Path) or (not known and ("/" in text or (Path(text) / MANIFEST).is_file())):
+            return self._entry(self._at(Path(text)))
         return self._entry(self.find("environments", text))
 
     def session_class(self, entry: EnvironmentEntry) -> type[Session]:

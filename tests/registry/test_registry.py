@@ -130,6 +130,16 @@ def test_a_folder_is_named_by_its_path(tmp_path: Path) -> None:
     assert Registry().environment(f"{tmp_path}/loose").folder == folder
 
 
+def test_a_folder_here_never_takes_the_place_of_a_component(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("mcqa", "loose"):
+        write_environment(tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    registry = Registry()
+    assert registry.environment("mcqa").root == "gymflow"
+    assert registry.environment("./mcqa").folder == tmp_path / "mcqa"
+    assert registry.environment("loose").folder == tmp_path / "loose"
+
+
 @pytest.mark.parametrize(
     ("name", "meant"),
     [("arithmetc", "arithmetic"), ("MCQA ", "mcqa"), ("work_place", "workplace"), ("gymflow:mcq", "mcqa")],
