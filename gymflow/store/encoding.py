@@ -40,9 +40,7 @@ Artifacts = dict[str, bytes]
 """Content digest -> bytes that have to be durable before the text that refers to them."""
 
 
-def dumps(
-    value: BaseModel | Any, artifacts: Artifacts | None = None, *, loose: Any = None
-) -> tuple[bytes, list[str]]:
+def dumps(value: BaseModel | Any, artifacts: Artifacts | None = None, *, loose: Any = None) -> tuple[bytes, list[str]]:
     """UTF-8 JSON of a model or plain value, with the flags of what was odd in it, sorted.
 
     Without `artifacts` long strings stay where they are. `loose` names the parts of a model in which a number can be odd; only

@@ -19,11 +19,12 @@ from gymflow.errors import InputError
 from gymflow.store import plan as plans
 from gymflow.store import records
 from gymflow.store.artifacts import Artifacts
-from gymflow.store.encoding import ARTIFACT, BIG_INTEGER, loads, resolve
+from gymflow.store.encoding import ARTIFACT, BIG_INTEGER, resolve
 from gymflow.store.journal import Fault, scan
 from gymflow.store.layout import RunLayout, rollout_id
 from gymflow.store.lease import held
 from gymflow.store.manifest import RunManifest, read_manifest
+from gymflow.store.planned import TaskTable
 from gymflow.store.state import RunState, consistent, header, read_state, segments
 from gymflow.store.tables import SCHEMAS, parse_line, rows_of, to_arrow
 from gymflow.verifiers.evidence import Evidence
@@ -44,14 +45,12 @@ class StoredRollout:
     agent: str
     evidence: Evidence
     evidence_digest: str
-    task_text: str
-    task_flags: tuple[str, ...]
+    tasks: TaskTable
 
     @property
     def task(self) -> dict[str, Any]:
         """The task row."""
-        row: dict[str, Any] = loads(self.task_text, self.task_flags)
-        return row
+        return self.tasks[self.task_index]
 
 
 class RunReader:
@@ -90,6 +89,10 @@ class RunReader:
         """Status by plan index of every rollout with a durable record. Reads no bodies."""
         state = self.state()
         return dict.fromkeys(state.failed, Status.FAILED) | dict.fromkeys(state.completed, Status.COMPLETED)
+
+    def completed_indices(self) -> set[int]:
+        """Plan indices of the completed rollouts. Reads no bodies."""
+        return set(self.state().completed)
 
     def faults(self) -> list[Fault]:
         """Damage in the run's journal, past and present; empty for a healthy run."""
@@ -189,7 +192,6 @@ class RunReader:
     def _stored(self, row: tuple[Any, ...], index: "_Index", digest: str, stop_reason: str | None) -> StoredRollout:
         plan_index, _, flags, *texts = row
         planned = index.plan[plan_index]
-        task = index.tasks[planned[0]]
         parts: list[Any] = texts
         if flags and (ARTIFACT in flags or BIG_INTEGER in flags):
             parts = [records.parsed(text, flags) for text in texts]
@@ -212,8 +214,7 @@ class RunReader:
                 read_artifact=self._artifacts.read,
             ),
             evidence_digest=digest,
-            task_text=task[0].as_py(),
-            task_flags=task[1],
+            tasks=index.tasks,
         )
 
     def _tables(self, table: str, manifest: RunManifest, **options: Any) -> Iterator[pa.Table]:
@@ -265,10 +266,10 @@ class RunReader:
 
 @dataclass(slots=True)
 class _Index:
-    """Plan and tasks as the rescoring loop looks them up: task texts stay in Arrow."""
+    """Plan and tasks as the rescoring loop looks them up."""
 
     plan: dict[int, tuple[int, str, str, str, str]]
-    tasks: dict[int, tuple[pa.StringScalar, tuple[str, ...]]]
+    tasks: TaskTable
 
     @classmethod
     def read(cls, layout: RunLayout) -> "_Index":
@@ -280,6 +281,4 @@ class _Index:
                 *(table[name].to_pylist() for name in names), strict=True
             )
         }
-        rows = pq.read_table(layout.tasks, columns=["task_index", "task", "flags"])
-        columns = rows["task_index"].to_pylist(), rows["task"], rows["flags"].to_pylist()
-        return cls(plan, {index: (text, tuple(flags)) for index, text, flags in zip(*columns, strict=True)})
+        return cls(plan, TaskTable(layout))

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
+from pyarrow.dataset import dataset
 
 from gymflow.errors import InputError
 from gymflow.store.views import open_views
@@ -27,10 +29,10 @@ class QueryResult:
 
 
 def query(root: str | Path, sql: str, *, runs: Iterable[str] | None = None) -> QueryResult:
-    """Run one SELECT (or EXPLAIN, DESCRIBE, SUMMARIZE) on the views of `connect`.
+    """Run one SELECT (or DESCRIBE, SUMMARIZE, SHOW) on the views of `connect`.
 
-    The query reads the files that the store's manifests name and no other, writes none, reaches no network, loads no
-    extension, changes no setting, and uses at most 2 GB of memory without spilling to disk. Raises InputError otherwise.
+    The query reaches no file, no network, no extension and no setting, and uses at most 2 GB of memory without spilling to
+    disk. Raises InputError otherwise.
     """
     try:
         statements = duckdb.extract_statements(sql)
@@ -38,11 +40,11 @@ def query(root: str | Path, sql: str, *, runs: Iterable[str] | None = None) -> Q
         raise InputError(f"SQL: {error}") from None
     if len(statements) != 1:
         raise InputError(f"SQL: one statement at a time, not {len(statements)}.")
-    if statements[0].type not in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
+    if statements[0].type is not duckdb.StatementType.SELECT:  # EXPLAIN neither: it can run what it explains
         kind = statements[0].type.name.lower().removesuffix("_statement")
         raise InputError(f"SQL: only statements that read are allowed (SELECT …), not {kind}.")
-    connection, used = open_views(root, runs, {"memory_limit": MEMORY_LIMIT, "temp_directory": ""})
-    confine(connection, used)
+    connection = open_views(root, runs, _arrow, {"memory_limit": MEMORY_LIMIT, "temp_directory": ""})
+    confine(connection)
     try:
         result = connection.execute(statements[0])
     except duckdb.OutOfMemoryException:
@@ -52,9 +54,14 @@ def query(root: str | Path, sql: str, *, runs: Iterable[str] | None = None) -> Q
     return QueryResult([column[0] for column in result.description or ()], _rows(result))
 
 
-def confine(connection: duckdb.DuckDBPyConnection, readable: list[Path]) -> None:
-    """Leave a connection nothing but reading these files, for good."""
-    connection.execute("set allowed_paths = $paths", {"paths": [str(path) for path in readable]})
+def _arrow(connection: duckdb.DuckDBPyConnection, table: str, schema: pa.Schema, paths: list[Path]) -> str:
+    # DuckDB itself gets no file to open: a path that it may read it may also write, for instance by a COPY inside a WITH.
+    connection.register(f"_parts_{table}", dataset([str(path) for path in paths], schema=schema))
+    return f"_parts_{table}"
+
+
+def confine(connection: duckdb.DuckDBPyConnection) -> None:
+    """Take all reach beyond its own memory from a connection, for good."""
     for setting in (
         "enable_external_access = false",
         "autoinstall_known_extensions = false",

@@ -77,9 +77,10 @@ def consistent(layout: RunLayout, read: Callable[[RunManifest], T]) -> T:
         try:
             return read(manifest)
         except FileNotFoundError as error:
-            missing = error
+            parts = (layout.part(table, part.file) for table, parts in manifest.parts.items() for part in parts)
+            missing = next((path for path in parts if not path.exists()), error.filename or layout.folder)
             time.sleep(0.01)
-    raise InputError(f"{missing.filename or layout.folder}: missing, though the run's manifest names it.") from None
+    raise InputError(f"{missing}: missing, though the run's manifest names it.")
 
 
 def read_state(layout: RunLayout, manifest: RunManifest) -> RunState:

@@ -86,25 +86,33 @@ def connect(root: str | Path, runs: Iterable[str] | None = None) -> duckdb.DuckD
 
     Raises InputError for a name that is no run's.
     """
-    connection, _ = open_views(root, runs)
-    return connection
+    return open_views(root, runs, _native)
+
+
+Source = Callable[[duckdb.DuckDBPyConnection, str, pa.Schema, list[Path]], str]
+"""Makes the parts of a table scannable on a connection; returns what to select from."""
 
 
 def open_views(
-    root: str | Path, runs: Iterable[str] | None = None, config: dict[str, Any] | None = None
-) -> tuple[duckdb.DuckDBPyConnection, list[Path]]:
-    """The connection of `connect`, and the files that its views read."""
+    root: str | Path, runs: Iterable[str] | None, source: Source, config: dict[str, Any] | None = None
+) -> duckdb.DuckDBPyConnection:
+    """The connection of `connect`, with another way to get at the parts."""
     store = Store(root)
     chosen = [document.run_id for document in store.runs()] if runs is None else map(store.resolve_run_id, runs)
     snapshots = [_snapshot(store.layout.run(run_id), run_id) for run_id in dict.fromkeys(chosen)]
     connection = duckdb.connect(":memory:", config=config or {})
-    used = _create_tables(connection, snapshots)
+    _create_tables(connection, snapshots, source)
     _register(connection, "_runs", _RUNS, lambda: [_run_row(store, snapshot) for snapshot in snapshots])
     _register(connection, "findings", _FINDINGS, lambda: [row for s in snapshots for row in _findings(s.layout)])
     sql = resources(__package__)
     for name in ("views.sql", "tokens.sql"):
         connection.execute(sql.joinpath(name).read_text())
-    return connection, used
+    return connection
+
+
+def _native(connection: duckdb.DuckDBPyConnection, table: str, schema: pa.Schema, paths: list[Path]) -> str:
+    listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
+    return f"read_parquet([{listed}])"
 
 
 def _snapshot(layout: RunLayout, run_id: str) -> _Snapshot:
@@ -124,26 +132,22 @@ def _snapshot(layout: RunLayout, run_id: str) -> _Snapshot:
     return consistent(layout, take)
 
 
-def _create_tables(connection: duckdb.DuckDBPyConnection, snapshots: list[_Snapshot]) -> list[Path]:
-    used: list[Path] = []
+def _create_tables(connection: duckdb.DuckDBPyConnection, snapshots: list[_Snapshot], source: Source) -> None:
     for name, schema, paths in (
         ("plan", PLAN, [s.layout.plan for s in snapshots]),
         ("tasks", TASKS, [s.layout.tasks for s in snapshots]),
     ):
-        connection.execute(f"create view {name} as {_scan_of(connection, name, schema, paths, None)}")
-        used += paths
+        connection.execute(f"create view {name} as {_scan_of(connection, name, schema, paths, [], source)}")
     dead = _dead(connection, snapshots)
     for table, schema in SCHEMAS.items():
         paths = [s.layout.part(table, part.file) for s in snapshots for part in s.manifest.parts.get(table, ())]
-        used += paths
         name = {"tokens": "_tokens", "verdicts": "_verdicts"}.get(table, table)
-        source = _scan_of(connection, table, schema, paths, [s for s in snapshots if s.tail])
-        connection.execute(f"create view {name} as {source}{dead.get(table, '')}")
+        rows = _scan_of(connection, table, schema, paths, [s for s in snapshots if s.tail], source)
+        connection.execute(f"create view {name} as {rows}{dead.get(table, '')}")
     sets = [row for s in snapshots for row in _set_rows(s)]
     _register(connection, "verdict_sets", _SETS, lambda: sets)
     referring = any(row["refers_to"] for row in sets)
     connection.execute(_VERDICTS_WITH_REFERENCES if referring else _VERDICTS)
-    return used
 
 
 def _scan_of(
@@ -151,17 +155,15 @@ def _scan_of(
     table: str,
     schema: pa.Schema,
     paths: list[Path],
-    tails: list[_Snapshot] | None,
+    tails: list[_Snapshot],
+    source: Source,
 ) -> str:
     """A select over the parts of a table and, where there are any, the journals beyond them."""
-    sources = []
-    if paths:
-        listed = ", ".join(f"'{str(path).replace(chr(39), chr(39) * 2)}'" for path in paths)
-        sources.append(f"select * from read_parquet([{listed}])")
+    sources = [source(connection, table, schema, paths)] if paths else []
     if tails or not paths:
-        connection.register(f"_tail_{table}", _Stream(schema, lambda: _tail_batches(table, tails or [])))
-        sources.append(f"select * from _tail_{table}")
-    return f"select * from ({' union all by name '.join(sources)})"
+        connection.register(f"_tail_{table}", _Stream(schema, lambda: _tail_batches(table, tails)))
+        sources.append(f"_tail_{table}")
+    return f"select * from ({' union all by name '.join(f'select * from {name}' for name in sources)})"
 
 
 def _tail_batches(table: str, snapshots: list[_Snapshot]) -> Iterator[pa.RecordBatch]:

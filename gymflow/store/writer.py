@@ -347,7 +347,9 @@ def _encode_verdicts(
     """JSON array of verdicts, and the flags of each where any has one."""
     texts, flags = [], []
     for row in rows:
-        text, found = encoding.dumps(finite(row), artifacts, loose=row.verdict and (row.verdict.components, row.verdict.details))
+        text, found = encoding.dumps(
+            finite(row), artifacts, loose=row.verdict and (row.verdict.components, row.verdict.details)
+        )
         texts.append(text)
         flags.append(found)
     return b"[%s]" % b",".join(texts), flags if any(flags) else None

@@ -139,9 +139,7 @@ class Build:
                 snapshot=snapshot,
             ),
             model_calls=[call] if calls is None else calls,
-            attempts=[
-                Attempt(failure=FailureKind.MODEL_UNREACHABLE, message="refused", started_at=1.0, duration_s=0.1)
-            ]
+            attempts=[Attempt(failure=FailureKind.MODEL_UNREACHABLE, message="refused", started_at=1.0, duration_s=0.1)]
             if failed
             else [],
         )

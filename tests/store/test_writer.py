@@ -299,9 +299,7 @@ async def test_rs_disk_full(tmp_path: Path, build: Any, full_disk: Callable[[int
     assert healthy.run("r").faults() == []
 
 
-async def test_a_conversion_that_fails_leaves_the_journal_in_force(
-    tmp_path: Path, build: Any, hooked: Any
-) -> None:
+async def test_a_conversion_that_fails_leaves_the_journal_in_force(tmp_path: Path, build: Any, hooked: Any) -> None:
     failing = False
 
     def hook(operation: str, number: int, target: Any, data: bytes | None) -> None:
@@ -384,4 +382,6 @@ async def test_evidence_has_row_groups_limited_by_bytes(
 
 def test_importing_the_store_imports_nothing_heavy() -> None:
     code = "import sys, gymflow.store; print([m for m in ('duckdb', 'pyarrow', 'pydantic', 'prefect') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
