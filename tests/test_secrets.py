@@ -5,7 +5,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gymflow.contracts.model import ModelSpec
@@ -112,6 +112,7 @@ def test_common_words_in_the_environment_are_not_taken_for_secrets():
     assert Redactor.of(environ={"POSTGRES_PASSWORD": "postgres"}).values("use postgres") == "use postgres"
 
 
+@settings(deadline=None)
 @given(secret=st.text(min_size=6).filter(lambda text: "*" not in text), before=st.text(), after=st.text())
 def test_no_known_value_survives_in_json(secret: str, before: str, after: str):
     try:

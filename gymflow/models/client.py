@@ -117,7 +117,7 @@ class ModelClient:
             new_input=self._redactor.json(request.input[place.covered :]),
             instructions=request.instructions if parent is None else None,
             tools_digest=tools_digest(request.tools),
-            parameters=_parameters(request),
+            parameters=call_parameters(request),
             model=upstream.spec.model,
             status="error",
             error_message="the call had not been answered when the rollout ended",
@@ -196,7 +196,8 @@ def _tools_digest(tools: bytes) -> str:
     return digest(wire.loads(tools))
 
 
-def _parameters(request: ModelRequest) -> dict[str, Any]:
+def call_parameters(request: ModelRequest) -> dict[str, Any]:
+    """What a call's record holds of how it was asked to be answered: sampling, seed, tool choice, output format."""
     parameters: dict[str, Any] = {name: value for name, value in request.sampling if value is not None and value != {}}
     for name in ("seed", "tool_choice", "parallel_tool_calls", "text", "reasoning"):
         value = getattr(request, name)

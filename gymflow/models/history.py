@@ -72,7 +72,7 @@ def _continues(items: Sequence[Item], start: int, node: Node) -> tuple[int, bool
         return end, False
     position, dropped = start, False
     for item in (*node.added, *node.output):
-        if position < len(items) and _same(item, items[position]):
+        if position < len(items) and same_item(item, items[position]):
             position += 1
         elif item.get("type") == "reasoning":
             dropped = True
@@ -81,23 +81,24 @@ def _continues(items: Sequence[Item], start: int, node: Node) -> tuple[int, bool
     return position, dropped
 
 
-def _same(one: Item, other: Item) -> bool:
-    return one == other or _core(one) == _core(other)
+def same_item(one: Item, other: Item) -> bool:
+    """Whether two items say the same, however their senders spell it."""
+    return one == other or core(one) == core(other)
 
 
-def _core(value: Any) -> Any:
+def core(value: Any) -> Any:
     """An item without what is left out or spelled differently when it is sent back."""
     if isinstance(value, dict):
-        core = {key: _core(part) for key, part in value.items() if key not in _SERVER_FIELDS and part is not None}
-        content = core.get("content")
-        if isinstance(content, str) and "role" in core:
-            kind = "output_text" if core["role"] == "assistant" else "input_text"
-            core["content"] = [{"type": kind, "text": content}] if content else []
-        if "role" in core:
-            core.setdefault("type", "message")
-        if isinstance(core.get("arguments"), str):
+        said = {key: core(part) for key, part in value.items() if key not in _SERVER_FIELDS and part is not None}
+        content = said.get("content")
+        if isinstance(content, str) and "role" in said:
+            kind = "output_text" if said["role"] == "assistant" else "input_text"
+            said["content"] = [{"type": kind, "text": content}] if content else []
+        if "role" in said:
+            said.setdefault("type", "message")
+        if isinstance(said.get("arguments"), str):
             # Clients that hold arguments as an object write them their own way.
             with suppress(ValueError):
-                core["arguments"] = wire.loads(core["arguments"] or "{}")
-        return core
-    return [_core(part) for part in value] if isinstance(value, list) else value
+                said["arguments"] = wire.loads(said["arguments"] or "{}")
+        return said
+    return [core(part) for part in value] if isinstance(value, list) else value

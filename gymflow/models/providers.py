@@ -12,6 +12,7 @@ PROVIDERS: dict[str, tuple[str, str]] = {
     "anthropic": ("gymflow.models.anthropic:Anthropic", "the Claude models, natively"),
     "vllm": ("gymflow.models.vllm:Vllm", "vLLM servers, with exact token ids over every turn"),
     "embedded": ("gymflow.models.embedded_provider:Embedded", "the small language model that the project ships"),
+    "replay": ("gymflow.models.replay:Replay", "answers of a stored run; anything else is an error"),
     "scripted": ("gymflow.models.scripted:Scripted", "answers by rules, for tests and fixtures"),
 }
 """Name -> where its class is, and what it talks to in a few words."""

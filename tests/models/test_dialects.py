@@ -24,8 +24,9 @@ from gymflow.models.dialects import (
     serve_messages,
     serve_responses,
 )
-from gymflow.models.history import _same
+from gymflow.models.history import same_item
 
+quick = settings(max_examples=30, deadline=None)
 TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
 NAME = st.from_regex(r"[a-z][a-z0-9_]{0,10}", fullmatch=True)
 ARGUMENTS = st.dictionaries(NAME, TEXT | st.integers(-(2**63), 2**63) | st.booleans(), max_size=3).map(
@@ -72,17 +73,20 @@ def answers(draw: st.DrawFn) -> ModelResponse:
     return ModelResponse(output + calls, reason, usage, reported_model="m", response_id="r")  # type: ignore[arg-type]
 
 
+@quick
 @given(conversations())
 def test_a_conversation_survives_chat_and_back(items: list[Item]):
     messages = chat.encode_messages(items)
     assert [item for entry in messages for item in serve_chat.decode_message(entry)] == items
 
 
+@quick
 @given(answers())
 def test_an_answer_survives_chat_and_back(answer: ModelResponse):
     assert chat.decode_response(serve_chat.encode_response(answer, "m")) == answer
 
 
+@quick
 @given(answers())
 def test_an_answer_survives_responses_and_back(answer: ModelResponse):
     decoded = responses.decode_response(serve_responses.encode_response(answer, "m"))
@@ -90,17 +94,19 @@ def test_an_answer_survives_responses_and_back(answer: ModelResponse):
     assert (decoded.finish_reason, decoded.usage, decoded.response_id) == (answer.finish_reason, answer.usage, "r")
 
 
+@quick
 @given(conversations())
 def test_a_conversation_survives_messages_and_back(items: list[Item]):
     """Signed thinking is kept; what was not signed is left out, as the API would refuse it."""
     signed = [item | {"encrypted_content": "sig"} if item.get("type") == "reasoning" else item for item in items]
     request = serve_messages.decode_request(messages.encode_request(ModelRequest(signed), "m"))
     system = [user(request.instructions) | {"role": "system"}] if request.instructions else []
-    assert all(_same(one, other) for one, other in zip(system + request.input, signed, strict=True))
+    assert all(same_item(one, other) for one, other in zip(system + request.input, signed, strict=True))
     unsigned = [item for entry in messages.encode_messages(items) for item in serve_messages.decode_message(entry)]
     assert not any(item["type"] == "reasoning" for item in unsigned)
 
 
+@quick
 @given(answers())
 def test_an_answer_survives_messages_and_back(answer: ModelResponse):
     answer.usage = Usage(prompt_tokens=100, completion_tokens=5, cached_tokens=30, cache_write_tokens=20)
@@ -115,7 +121,7 @@ def test_an_answer_survives_messages_and_back(answer: ModelResponse):
     assert (decoded.finish_reason, decoded.usage) == (answer.finish_reason, answer.usage)
 
 
-@settings(max_examples=50)
+@quick
 @given(conversations(), st.booleans())
 def test_a_request_survives_both_dialects(items: list[Item], parallel: bool):
     request = ModelRequest(
