@@ -1,7 +1,8 @@
 """Taking hold of a run: its lease, its models, its components, in the order in which a failure costs least."""
 
-from collections.abc import AsyncIterator, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+import gc
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 from gymflow import keys
 from gymflow.contracts.run import RunDocument
@@ -33,7 +34,7 @@ async def opened(run_id: str, store: str | None) -> AsyncIterator[ActiveRun]:
         document = reader.document
         config = document.config
         plan = PlanTable(reader.layout)
-        completed = set(reader.state().completed) & plan.indices
+        completed = reader.completed_indices() & plan.indices
         environments = run_environments(registry, document)
         agents = _agents(registry, document)
         gateway = await stack.enter_async_context(
@@ -66,10 +67,25 @@ async def opened(run_id: str, store: str | None) -> AsyncIterator[ActiveRun]:
         )
         if config.reuse == "store":
             await reuse(run, place)
-        with holding(run):
+        with holding(run), rare_collections():
             async with watcher.get()(run):
                 yield run
         await writer.finish()
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Let the cyclic collector pass over what was imported and look less often at what is in flight: with hundreds of rollouts
+    alive its default thresholds cost an eighth of the run's CPU."""
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 async def open_components(

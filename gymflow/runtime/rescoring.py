@@ -87,6 +87,8 @@ async def complete_set(
     """Score every completed rollout that has no reward in the set; returns how many were scored, and how many had one."""
     known = await writer.scored(verdict_set)
     written = 0
+    if known.issuperset(reader.completed_indices()):
+        return written, len(known)
     tasks: dict[int, RunTask] = {}
     for batch in reader.stored():
         rows: list[VerdictRecord] = []
