@@ -1,8 +1,11 @@
 """What a run is said to have come to: the scorecard, line by line. Undefined numbers are null."""
 
+from datetime import datetime
+
 from pydantic import Field
 
 from gymflow.contracts.base import Contract
+from gymflow.contracts.outcome import Outcome, StopReason
 
 
 class ScoreLine(Contract):
@@ -38,10 +41,82 @@ class Scorecard(Contract):
     run_id: str
     name: str
     store: str
-    verdict_set: str
+    verdict_set: str | None = Field(description="None: the run ended before anything could be scored.")
     lines: list[ScoreLine]
 
     @property
     def incomplete(self) -> int:
         """Planned rollouts without a durable, completed sample."""
         return sum(line.missing + line.failed for line in self.lines)
+
+
+class RunScore(Contract):
+    """The headline of one environment and agent, as in its `ScoreLine`."""
+
+    environment: str
+    agent: str
+    score: float | None
+    standard_error: float | None
+
+
+class RunSummary(Contract):
+    """One run in a list of runs; coverage and scores are of its current verdict set."""
+
+    run_id: str
+    name: str
+    created_at: datetime
+    environments: list[str]
+    models: list[str] = Field(description="Those evaluated, as `provider:name@revision`.")
+    fingerprint: str = Field(description="Digest of the sampling part: equal where runs sampled the same way.")
+    verdict_set: str | None
+    verdict_sets: int
+    being_written: bool
+    planned: int
+    scored: int
+    unverified: int
+    failed: int
+    missing: int
+    scores: list[RunScore]
+
+    @property
+    def score(self) -> RunScore | None:
+        """The run's one score; None where it has several."""
+        return self.scores[0] if len(self.scores) == 1 else None
+
+
+class TaskLine(Contract):
+    """One task of a run, played by one agent, in one verdict set."""
+
+    environment: str
+    agent: str
+    task_id: str
+    task_key: str
+    rollouts: int
+    scored: int
+    passed: int
+    reward: float | None = Field(description="Mean over the scored repeats.")
+    unverified: int
+    failed: int
+    missing: int
+
+
+class RepeatLine(Contract):
+    """One planned rollout of a task, in one verdict set; what it has not come to is null."""
+
+    rollout_id: str
+    plan_index: int
+    agent: str
+    repeat: int
+    outcome: Outcome
+    reward: float | None
+    passed: bool | None
+    stop_reason: StopReason | None
+    failure: str | None = Field(description="Failure kind of the rollout, or of its verdict.")
+    failure_message: str | None
+    extracted_answer: str | None
+    reason: str | None
+    turns: int | None
+    tool_calls: int | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    duration_s: float | None

@@ -3,23 +3,24 @@
 from collections import Counter, defaultdict
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from gymflow.contracts.report import Scorecard, ScoreLine
 from gymflow.metrics.estimators import pass_at_k
+from gymflow.metrics.summaries import rows
 from gymflow.store import Store, connect
 
 QUERY = files(__package__).joinpath("scorecard.sql").read_text()
 PER_TASK = """
     SELECT environment, agent, count(*) AS n, count(*) FILTER (WHERE passed) AS c
     FROM outcomes
-    WHERE run_id = $run_id AND verdict_set = $verdict_set AND outcome = 'scored'
+    WHERE run_id = $run_id AND verdict_set IS NOT DISTINCT FROM $verdict_set AND outcome = 'scored'
     GROUP BY environment, agent, task_key
 """
 FAILURES = """
     SELECT environment, agent, coalesce(failure, verdict_failure) AS kind, count(*) AS rollouts
     FROM outcomes
-    WHERE run_id = $run_id AND verdict_set = $verdict_set AND coalesce(failure, verdict_failure) IS NOT NULL
+    WHERE run_id = $run_id AND verdict_set IS NOT DISTINCT FROM $verdict_set
+      AND coalesce(failure, verdict_failure) IS NOT NULL
     GROUP BY ALL
 """
 
@@ -27,12 +28,12 @@ FAILURES = """
 def scorecard(store: Store, run_id: str, verdict_set: str | None = None, k: tuple[int, ...] = ()) -> Scorecard:
     """One line per environment and agent. pass@k is given for 1, the largest k that every task allows, and `k`."""
     reader = store.run(run_id)
-    chosen = verdict_set or reader.verdict_sets[-1].name
+    chosen = verdict_set or (reader.verdict_sets[-1].name if reader.verdict_sets else None)
     parameters = {"run_id": run_id, "verdict_set": chosen}
     with connect(store.root, runs=[run_id]) as connection:
-        rows = _rows(connection, QUERY, parameters)
-        counts = _rows(connection, PER_TASK, parameters)
-        failures = _rows(connection, FAILURES, parameters)
+        found = rows(connection, QUERY, parameters)
+        counts = rows(connection, PER_TASK, parameters)
+        failures = rows(connection, FAILURES, parameters)
     by_agent: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for row in counts:
         by_agent[row["environment"], row["agent"]].append((row["n"], row["c"]))
@@ -40,7 +41,7 @@ def scorecard(store: Store, run_id: str, verdict_set: str | None = None, k: tupl
     for row in failures:
         kinds[row["environment"], row["agent"]][row["kind"]] += row["rollouts"]
     lines = []
-    for row in rows:
+    for row in found:
         key = row["environment"], row["agent"]
         repeats = {1, row.pop("least_repeats") or 1, *k} - {0}
         del row["most_repeats"], row["pass_rate"]
@@ -57,9 +58,3 @@ def _pass_at(counts: list[tuple[int, int]], ks: set[int]) -> dict[int, float]:
         if values:
             found[k] = sum(values) / len(values)
     return found
-
-
-def _rows(connection: Any, query: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
-    cursor = connection.execute(query, parameters)
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

@@ -5,7 +5,7 @@
 WITH planned AS (
     SELECT environment, agent, task_key, task_id, rollout_id, outcome, reward, passed
     FROM outcomes
-    WHERE run_id = $run_id AND verdict_set = $verdict_set
+    WHERE run_id = $run_id AND verdict_set IS NOT DISTINCT FROM $verdict_set
 ),
 per_task AS (
     SELECT environment, agent, task_key, task_id,
@@ -53,5 +53,5 @@ costs AS (
     WHERE run_id = $run_id
     GROUP BY ALL
 )
-SELECT * FROM scores JOIN counts USING (environment, agent) LEFT JOIN costs USING (environment, agent)
+SELECT * REPLACE (coalesce(reused, 0) AS reused) FROM scores JOIN counts USING (environment, agent) LEFT JOIN costs USING (environment, agent)
 ORDER BY environment, agent
