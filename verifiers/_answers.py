@@ -64,16 +64,16 @@ def last_box(text: str) -> str | None:
     return found[-1].content if found else None
 
 
-def stated_values(text: str) -> list[str]:
-    r"""Content of the last box, with that of the boxes joined to it: `\boxed{1} or \boxed{2}` states two values."""
+def stated_boxes(text: str) -> list[Box]:
+    r"""The last box, with the boxes before it that are joined to it: `\boxed{1} or \boxed{2}` states two values."""
     found = boxes(text)
-    values = [box.content for box in found[-1:]]
+    stated = found[-1:]
     for earlier, later in zip(found[-2::-1], found[:0:-1], strict=True):
         between = text[earlier.end : later.start]
         if len(between) > 60 or not _JOINED.fullmatch(between):
             break
-        values.insert(0, earlier.content)
-    return values
+        stated.insert(0, earlier)
+    return stated
 
 
 def phrased(text: str) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from gymflow.verifiers._answers import stated_values
+from gymflow.verifiers._answers import stated_boxes
 
 
 class Choice(NamedTuple):
@@ -24,14 +24,14 @@ NO_CHOICE = Choice(None, "no option found in the final message")
 _FULLWIDTH = str.maketrans({code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3010: "(", 0x3011: ")"})
 
 _WORDS = (
-    (("answer", "choice", "option", "selection", "antwort", "respuesta", "risposta", "resposta"), "name"),
-    (("choose", "chose", "select", "pick", "go with", "going with", "opt for"), "pick"),
-    ((" correct", " right", " best", " answer"), "judgement"),
+    *(
+        (word, "name")
+        for word in ("answer", "choice", "option", "selection", "antwort", "respuesta", "risposta", "resposta")
+    ),
+    *((word, "pick") for word in ("choose", "chose", "select", "pick", "go with", "going with", "opt for")),
+    *((word, "judgement") for word in (" correct", " right", " best", " answer")),
 )
-_ALL_WORDS = (
-    *_WORDS,
-    (("réponse", "ответ", "答案", "选项", "答え", "정답"), "name"),
-)
+_ALL_WORDS = (*_WORDS, *((word, "name") for word in ("réponse", "ответ", "答案", "选项", "答え", "정답")))
 _TAIL = 400
 _OCCURRENCES = 4
 """How many of each are looked at, from the end."""
@@ -92,10 +92,9 @@ def committed(text: str, options: Mapping[str, str], *, lenient: bool = False) -
     lowered = text.lower()
     if len(lowered) != len(text):
         lowered = text  # a few capitals become two characters; then only lower-case phrases are found
-    for start in (max(0, len(text) - _TAIL), 0):  # most answers commit at the end, and a short search is a fast one
-        for content, whole in _candidates(text, lowered, start):
-            if (found := read_choice(content, options, whole=whole)) is not None:
-                return found
+    for content, whole in _candidates(text, lowered):
+        if (found := read_choice(content, options, whole=whole)) is not None:
+            return found
     return _anywhere(text, options) if lenient else NO_CHOICE
 
 
@@ -137,31 +136,40 @@ def normalized(text: str) -> str:
     return text.removeprefix("\\text{").removeprefix("the ").strip()
 
 
-def _candidates(text: str, lowered: str, start: int) -> Iterator[tuple[str, bool]]:
-    """(content, whether it is complete) of what may be a commitment, from the end of the text back to `start`."""
-    marks: list[tuple[int, str, str]] = [(len(text.rstrip().rpartition("\n")[0]), "line", "")]
-    if boxed := stated_values(text):
-        marks.append((text.rfind(boxed[-1]), "whole", ", ".join(dict.fromkeys(boxed))))
-    if text.find("</", start) >= 0:
-        marks.extend((tag.start(), "whole", tag[2]) for tag in list(_TAG.finditer(text, start))[-_OCCURRENCES:])
-    for words, kind in _WORDS if text.isascii() else _ALL_WORDS:
-        for word in words:
-            position = len(text)
+def _candidates(text: str, lowered: str) -> Iterator[tuple[str, bool]]:
+    """(content, whether it is complete) of what may be a commitment, from the end of the text to its beginning."""
+    last_line = text.rstrip().rfind("\n") + 1
+    marks: list[tuple[int, str, str]] = [(last_line, "line", "")]
+    if boxed := stated_boxes(text):
+        marks.append((boxed[-1].start, "whole", ", ".join(dict.fromkeys(box.content for box in boxed))))
+    if "</" in text:
+        marks.extend((tag.start(), "whole", tag[2]) for tag in list(_TAG.finditer(text))[-_OCCURRENCES:])
+    words = _WORDS if text.isascii() else _ALL_WORDS
+    end = len(text)
+    for start in (
+        last_line,
+        min(last_line, max(0, len(text) - _TAIL)),
+        0,
+    ):  # most texts commit at the end: look there first
+        found = [mark for mark in marks if start <= mark[0] < end or (mark[0] == end == len(text))]
+        for word, kind in words:
+            position = min(len(text), end + len(word) - 1)
             for _ in range(_OCCURRENCES):
                 position = lowered.rfind(word, start, position)
                 if position < 0:
                     break
-                marks.append((position, kind, ""))
-    for position, kind, content in sorted(marks, reverse=True):
-        if kind == "whole":
-            yield content, True
-        elif kind == "line":
-            yield _last_line(text)
-        elif kind == "judgement":
-            if (letter := _judged(text, position)) is not None:
-                yield letter, True
-        elif (rest := _phrased(text, lowered, position, named=kind == "name")) is not None:
-            yield rest, False
+                found.append((position, kind, ""))
+        for position, kind, content in sorted(found, reverse=True):
+            if kind == "whole":
+                yield content, True
+            elif kind == "line":
+                yield _last_line(text)
+            elif kind == "judgement":
+                if (letter := _judged(text, position)) is not None:
+                    yield letter, True
+            elif (rest := _phrased(text, lowered, position, named=kind == "name")) is not None:
+                yield rest, False
+        end = start
 
 
 def _last_line(text: str) -> tuple[str, bool]:

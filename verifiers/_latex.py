@@ -1,6 +1,6 @@
-r"""One spelling for what models and datasets write in many: Unicode, Markdown, LaTeX dressing, units.
+r"""One spelling for what models and datasets write in many: Unicode, Markdown, LaTeX dressing.
 
->>> clean(r"$\dfrac{1}{2}\text{ cm}$"), clean("−½"), clean(r"**1\,000**")
+>>> normalize(r"$\dfrac{1}{2}$."), normalize("−½"), normalize(r"**1\,000**")
 ('\\frac{1}{2}', '-\\frac{1}{2}', '1000')
 """
 
@@ -64,6 +64,8 @@ _SHORT_ROOT = re.compile(r"\\sqrt\s*(\d|[A-Za-z])(?![A-Za-z])")
 _TEXT = re.compile(
     r"\\(?:text|textbf|textit|textrm|textsf|texttt|mathrm|mathbf|mathit|mathsf|mbox|operatorname\*?|emph)\s*\{([^{}]*)\}"
 )
+TEXT_COMMAND = re.compile(r"\\text\{([^{}]*)\}")
+_PRODUCT = re.compile(r"(?i:[^\Weiou\d_]{2,4}|[^\Weiou\d_]i)")
 _LIST_WORD = re.compile(r"\s*,?\s*\\text\{\s*(?:and|or)\s*\}\s*|\s*,?\s+(?:and|or)\s+(?!equal\b)")
 _DEGREES = re.compile(r"\s*(?:\^\s*\{?\s*\\circ\s*\}?|°|\bdegrees?\b)")
 _PERCENT = re.compile(r"\s*(?:\\%|%|\bper\s?cent\b)")
@@ -72,33 +74,7 @@ _DIGIT_GROUPS = re.compile(r"(?<![\d.])\d{1,3}(?: \d{3})+(?![\d])")
 _SCIENTIFIC = re.compile(r"(?<![A-Za-z\d.])(\d+(?:\.\d+)?)[eE]([+-]?\d{1,4})(?![\dA-Za-z.])")
 _TAIL = ".,;:?。，；* "
 
-_SCALE = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
-_SCALED = re.compile(rf"([\d.,]+)\s*(?:\\text\{{)?\s*({'|'.join(_SCALE)})\s*\}}?$", re.IGNORECASE)
-_UNIT_TEXT = re.compile(r"\s*\\text\{([^{}]*)\}(?:\^\{?-?\d\}?)?$")
-_UNIT_WORDS = re.compile(r"(?<=[\d})])\s*((?:[A-Za-zµμΩ]{2,}\^?\d?[./ ]{0,2}){1,4})$")
-_NOT_UNITS = re.compile(
-    r"(?:pi|sqrt|sin|cos|tan|cot|sec|csc|log|ln|exp|inf|infinity|mod|choose|and|or|to|is|not|if|for|i|e|x|y|z)\b",
-    re.IGNORECASE,
-)
 _CURRENCY = re.compile(r"^[€£¥₹]\s*|\s*[€£¥₹]$")
-
-_SAME_UNIT = {
-    alias: names[0]
-    for names in (
-        ("m", "meter", "metre"), ("cm", "centimeter", "centimetre"), ("mm", "millimeter", "millimetre"),
-        ("km", "kilometer", "kilometre"), ("in", "inch", "inche"), ("ft", "foot", "feet"), ("mi", "mile"),
-        ("s", "sec", "second"), ("min", "minute"), ("h", "hr", "hour"), ("day",), ("week",), ("month",), ("year", "yr"),
-        ("kg", "kilogram"), ("g", "gram"), ("mg", "milligram"), ("lb", "pound"), ("oz", "ounce"),
-        ("l", "liter", "litre"), ("ml", "milliliter", "millilitre"), ("dollar", "usd"), ("cent",), ("euro", "eur"),
-        ("km/h", "kmh", "kph"), ("mph",), ("m/s",), ("cm^2",), ("m^2",), ("cm^3",), ("m^3",), ("km^2",),
-    )
-    for alias in names
-}  # fmt: skip
-
-
-def clean(text: str) -> str:
-    """The answer without dressing and unit, in one spelling."""
-    return split_unit(normalize(text))[0]
 
 
 def normalize(text: str) -> str:
@@ -127,24 +103,9 @@ def normalize(text: str) -> str:
     return text
 
 
-def split_unit(text: str) -> tuple[str, str | None]:
-    """The answer and its unit, if one follows a number; the unit in one spelling where it is a known one."""
-    if not text or (text[-1].isdigit() and "\\text" not in text):
-        return text, None
-    if scaled := _SCALED.search(text):
-        return f"{text[: scaled.start()]}{scaled[1]}*10^{{{_SCALE[scaled[2].lower()]}}}", None
-    match = _UNIT_TEXT.search(text) or _UNIT_WORDS.search(text)
-    if match is None or match.start() == 0 or _NOT_UNITS.match(match[1].strip()):
-        return text, None
-    power = text[match.end(1) :].strip("}^{")
-    name = match[1].strip(" .").lower() + (f"^{power}" if power else "")
-    return text[: match.start()].rstrip(), _SAME_UNIT.get(name) or _SAME_UNIT.get(name.rstrip("s")) or name
-
-
-def units_differ(one: str | None, other: str | None) -> bool:
-    """Whether both are known units, and not the same."""
-    known = _SAME_UNIT.values()
-    return one is not None and other is not None and one != other and one in known and other in known
+def is_product(run: str) -> bool:
+    """Whether a run of letters may be a product of variables: those have no e, o, u, and i only at the end."""
+    return _PRODUCT.fullmatch(run) is not None
 
 
 def _ascii(text: str) -> str:
@@ -165,7 +126,9 @@ def _undressed(match: re.Match[str]) -> str:
 
 def _text(match: re.Match[str]) -> str:
     """`\\mathrm{e}` is a letter, `\\text{ cm}` stays marked as text."""
-    content = match[1].strip()
+    content: str = match[1].strip()
+    if any(map(str.isdigit, content)):
+        return content
     if match.group().startswith("\\operatorname"):
         return rf"\{content} " if content.isalpha() else content
     return content if len(content) == 1 and content in "eidxyznk" else rf"\text{{{content}}}"

@@ -19,9 +19,11 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier
-from gymflow.verifiers._answers import boxes, first_clause, phrased, stated_values
-from gymflow.verifiers._latex import normalize, split_unit, units_differ
-from gymflow.verifiers._numbers import TooLarge, agree, read
+from gymflow.verifiers._answers import first_clause, last_box, phrased, stated_boxes
+from gymflow.verifiers._arithmetic import TooLarge
+from gymflow.verifiers._latex import normalize
+from gymflow.verifiers._numbers import agree, read
+from gymflow.verifiers._units import split_units
 from gymflow.verifiers._workers import WorkerPool
 
 Extraction = Literal["boxed", "answer", "lenient"]
@@ -49,18 +51,27 @@ class MathTask(BaseModel):
     expected_answer: Annotated[str, BeforeValidator(_text), Field(min_length=1)]
 
     @cached_property
-    def gold(self) -> tuple[str, str | None]:
-        """The expected answer in one spelling, and its unit."""
-        found = boxes(self.expected_answer)
-        text: str = normalize(found[-1].content if found else self.expected_answer)
-        answer, unit = split_unit(text)
-        return answer, unit
+    def gold(self) -> str:
+        """The expected answer in one spelling."""
+        gold: str = normalize(last_box(self.expected_answer) or self.expected_answer)
+        return gold
 
 
 class Math(Verifier[MathTask]):
     """Reward 1.0 for an equivalent answer, 0.0 for another or none; an undecided comparison is an error, never 0.0."""
 
-    includes = ("_answers.py", "_latex.py", "_numbers.py", "_symbolic.py", "_worker_main.py", "_workers.py")
+    includes = (
+        "_algebra.py",
+        "_answers.py",
+        "_arithmetic.py",
+        "_latex.py",
+        "_numbers.py",
+        "_structure.py",
+        "_symbolic.py",
+        "_units.py",
+        "_worker_main.py",
+        "_workers.py",
+    )
     distributions = ("math-verify", "latex2sympy2-extended", "sympy")
 
     class Parameters(Parameters):
@@ -93,28 +104,27 @@ class Math(Verifier[MathTask]):
         return Verdict(reward=float(equal), extracted_answer=answer[:MAX_LENGTH], reason=reason)
 
     async def _equal(self, task: MathTask, answer: str) -> tuple[bool, str | None]:
-        gold, gold_unit = task.gold
         if len(answer) > max(MAX_LENGTH, 2 * len(task.expected_answer)):
             return False, "the answer is too long to be one"
-        given, unit = split_unit(normalize(answer))
-        if units_differ(gold_unit, unit):
-            return False, f"the unit is {unit}, expected {gold_unit}"
+        split = split_units(task.gold, normalize(answer))
+        if split.differ:
+            return False, split.reason
         try:
-            equal = agree(gold, given)
+            equal = agree(split.gold, split.answer)
         except TooLarge as error:
             return False, f"the answer is {error}"
         if equal is None:
-            if _beyond_bounds(given) and not _beyond_bounds(gold):
+            if _beyond_bounds(split.answer) and not _beyond_bounds(split.gold):
                 return False, "the answer is beyond all bounds"
-            result = await self._workers.call({"gold": task.expected_answer, "answer": answer})
+            result = await self._workers.call({"gold": task.gold, "answer": answer})
             return result["equal"], result["reason"]
         return equal, None if equal else "not equal to the expected answer"
 
 
 def extract(text: str, extraction: Extraction) -> str | None:
     """The stated answer, as written; None where the text states none."""
-    if boxed := stated_values(text):
-        return ", ".join({normalize(value): value for value in boxed}.values())
+    if boxed := stated_boxes(text):
+        return ", ".join({normalize(box.content): box.content for box in boxed}.values())
     if extraction == "boxed":
         return None
     phrase = phrased(text)

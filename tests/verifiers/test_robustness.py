@@ -9,9 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gymflow.verifiers import Evidence, VerifierError
+from gymflow.verifiers._arithmetic import TooLarge
 from gymflow.verifiers._choices import committed
-from gymflow.verifiers._latex import clean, normalize
-from gymflow.verifiers._numbers import TooLarge, agree
+from gymflow.verifiers._latex import normalize
+from gymflow.verifiers._numbers import agree
+from gymflow.verifiers._units import clean
 from gymflow.verifiers.exact import Exact
 from gymflow.verifiers.json_schema import JsonSchema
 from gymflow.verifiers.math import Math, extract
