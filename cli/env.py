@@ -45,13 +45,21 @@ def validate(
     Exit code 2 when a run could not start.
     """
     from gymflow.registry import Registry
+    from gymflow.sandboxes import close_providers
     from gymflow.validation import validate_environment
 
     registry = Registry(search_dir or ())
     config = _config(name, harness, benchmark, set_)
     entry = registry.environment(name)
     named = [spec.harness for spec in config.agents.values() if spec.harness]
-    report = asyncio.run(validate_environment(entry, registry, config.environments[0], named))
+
+    async def check() -> "ValidationReport":
+        try:
+            return await validate_environment(entry, registry, config.environments[0], named)
+        finally:
+            await close_providers()
+
+    report = asyncio.run(check())
     if json:
         _print_json({"ok": report.ok, "fault_count": report.fault_count, **asdict(report)})
     else:

@@ -16,11 +16,13 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from gymflow.errors import InputError
+from gymflow.secrets import is_secret_name
 from gymflow.suggest import closest, did_you_mean
 
 Key = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
 MAX_SHOWN = 20
+MAX_VALUE = 80
 _COLLECTIONS = ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map")
 MAX_NODES = 200_000
 
@@ -151,8 +153,11 @@ def fault_message(fault: ErrorDetails, model: type[BaseModel]) -> str:
         return "required, but missing"
     message = fault["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
-    given = fault["input"]
-    return f"{message}, not {given!r}" if isinstance(given, str | int | float | bool | None) else message
+    given, name = fault["input"], str(fault["loc"][-1]) if fault["loc"] else ""
+    if is_secret_name(name) or not isinstance(given, str | int | float | bool | None):
+        return message
+    shown = repr(given)
+    return f"{message}, not {shown if len(shown) <= MAX_VALUE else shown[:MAX_VALUE] + '…'}"
 
 
 def field_names(model: type[BaseModel], parents: Key = ()) -> list[str]:

@@ -48,9 +48,12 @@ def discover(kind: Kind, search_dirs: Iterable[Path]) -> list[Found]:
 def search_path(search_dirs: Iterable[Path | str]) -> list[Path]:
     """The given roots, then those of `GYMFLOW_PATH`, each once. InputError for one that is no folder."""
     unique: dict[Path, None] = {}
-    for folder in [*map(Path, search_dirs), *user_roots.configured()]:
+    configured = user_roots.configured()
+    for folder in [*map(Path, search_dirs), *configured]:
         if not folder.is_dir():
-            raise InputError(f"{folder}: no such folder; a plugin root holds {', '.join(f'{kind}/' for kind in KINDS)}")
+            origin = f" (from {user_roots.VARIABLE})" if folder in configured else ""
+            holds = ", ".join(f"{kind}/" for kind in KINDS)
+            raise InputError(f"{folder}{origin}: no such folder; a plugin root holds {holds}")
         unique[folder.resolve()] = None
     return list(unique)
 

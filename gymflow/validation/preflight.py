@@ -48,7 +48,11 @@ class Preflight:
         fixtures = list(self._read(faults))
         tasks = self._tasks(fixtures, faults)
         reports: list[FixtureReport] = []
-        await self.verifier.open()
+        try:
+            await self.verifier.open()
+        except Exception as error:
+            what = f"verifier {self.manifest.verifier.name} cannot start: {type(error).__name__}: {error}"
+            return [], [*faults, Fault(what)]
         try:
             for line, fixture in fixtures:
                 task = tasks.get((fixture.split, fixture.task_id))

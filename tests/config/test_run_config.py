@@ -125,3 +125,8 @@ def test_flags_replace_lists_and_merge_groups(tmp_path: Path) -> None:
     config = load_config(file, {"environments": [{"name": "workplace"}], "models": {"policy": {"concurrency": 2}}})
     assert [selection.name for selection in config.environments] == ["workplace"]
     assert (config.models["policy"].provider, config.models["policy"].concurrency) == ("embedded", 2)
+
+
+def test_a_fault_shows_a_long_value_in_part_and_a_secret_not_at_all(tmp_path: Path) -> None:
+    assert "not 'xxx" in (told := refusal(tmp_path, MINIMAL + f"seed: {'x' * 5000}\n")) and len(told) < 300
+    assert "12345" not in refusal(tmp_path, MINIMAL + "models: {policy: {api_key: 12345}}\n")

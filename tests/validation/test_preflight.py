@@ -129,3 +129,11 @@ async def test_output_items_are_read_as_the_last_response(tmp_path: Path, valida
     fixtures = [*FIXTURES, {"kind": "full", "task_id": "a", "output": [call, call], "reward": 1.0}]
     report = await validated(write_environment(tmp_path / "env", code=code, fixtures=fixtures))
     assert report.ok, messages(report)
+
+
+async def test_a_verifier_that_cannot_start_is_a_fault(tmp_path: Path, validated: Validated) -> None:
+    opening = '    async def open(self) -> None:\n        raise OSError("no sandbox here")\n\n    async def verify'
+    report = await validated(
+        write_environment(tmp_path / "env", code=VERIFIER.replace("    async def verify", opening))
+    )
+    assert "verifier ./verifier.py cannot start: OSError: no sandbox here" in messages(report)
