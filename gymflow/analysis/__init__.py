@@ -1,0 +1,1 @@
+"""What the evidence of a run says: health, diagnosis, comparison, decision."""
