@@ -1,6 +1,6 @@
 """Which earlier call a request continues, so that a history is stored once."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +20,23 @@ class Node:
     added: Sequence[Item]
     output: Sequence[Item]
     instructions: str | None
-    children: list["Node"] = field(default_factory=list)
+    children: "Level" = field(default_factory=lambda: Level())
+
+
+class Level:
+    """Calls that continue the same call, or none, found by what they begin with."""
+
+    def __init__(self) -> None:
+        self._by_start: dict[Hashable, list[Node]] = {}
+
+    def add(self, node: Node) -> None:
+        """Put a call in."""
+        self._by_start.setdefault(_start(node.added, 0), []).append(node)
+
+    def candidates(self, items: Sequence[Item], position: int) -> Iterator[Node]:
+        """Calls that may be continued by the items from `position` on, the latest first."""
+        for key in dict.fromkeys((_start(items, position), None)):
+            yield from reversed(self._by_start.get(key, ()))
 
 
 @dataclass(slots=True)
@@ -37,7 +53,7 @@ class History:
     """The calls of one role of one rollout as a tree; each path from a root is what the last call on it saw and said."""
 
     def __init__(self) -> None:
-        self._roots: list[Node] = []
+        self._roots = Level()
 
     def place(self, items: Sequence[Item], instructions: str | None) -> Place:
         """The deepest call whose history and output the items begin with; of several the latest. Other instructions make
@@ -45,7 +61,7 @@ class History:
         place = Place(None, 0)
         level = self._roots
         while True:
-            for node in reversed(level):
+            for node in level.candidates(items, place.covered):
                 if node.instructions != instructions:
                     continue
                 end, dropped = _continues(items, place.covered, node)
@@ -61,7 +77,18 @@ class History:
     ) -> None:
         """A call has been answered."""
         node = Node(index, added, output, instructions)
-        (self._roots if parent is None else parent.children).append(node)
+        (self._roots if parent is None else parent.children).add(node)
+
+
+def _start(items: Sequence[Item], position: int) -> Hashable:
+    """Something cheap that is equal for items that say the same; None where there is no item."""
+    if position >= len(items):
+        return None
+    item = items[position]
+    content = item.get("content")
+    if isinstance(content, list):
+        content = "".join(part.get("text") or "" for part in content if isinstance(part, dict))
+    return item.get("role"), item.get("call_id"), content[:200] if isinstance(content, str) else None
 
 
 def _continues(items: Sequence[Item], start: int, node: Node) -> tuple[int, bool]:

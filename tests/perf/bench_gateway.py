@@ -1,0 +1,176 @@
+"""What the model gateway costs: `python tests/perf/bench_gateway.py [--calls 5000] [--streams 200]`.
+
+In process: CPU per call of the client alone, and with HTTP beside a bare aiohttp loop in the same run (targets: client and record
+0.1 ms; capture of a 4 kB exchange 0.15 ms). Over HTTP, in a process of its own: CPU of the gateway per call (target 0.8 ms), and
+what it adds to the delay of a chunk with many streams (targets: p50 2 ms, p99 15 ms). The endpoint and the clients are further
+processes, so wall times mean something on four free cores only.
+"""
+
+import argparse
+import asyncio
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import aiohttp
+import orjson
+
+from gymflow.contracts.model import ModelSpec
+from gymflow.contracts.trajectory import Usage
+from gymflow.models import Gateway, ModelRequest, ModelResponse
+from gymflow.models.dialects import message
+from gymflow.models.scripted import Scripted
+from gymflow.models.server import GatewayServer
+from gymflow.secrets import Redactor
+from tests.support.endpoint import start_endpoint
+
+CONCURRENCY = 64
+CHUNK_S = 0.05
+CHUNKS = 40
+
+
+def question(number: int) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": f"What is {number} + 1? [[answer:{number + 1}]]"}]
+
+
+async def cpu_per_call(calls: int, call: Callable[[int], Awaitable[Any]]) -> tuple[float, float]:
+    """Milliseconds of CPU per call, and calls per second, with a fixed number in flight."""
+    todo = iter(range(calls))
+
+    async def worker() -> None:
+        for number in todo:
+            await call(number)
+
+    cpu, wall = time.process_time(), time.perf_counter()
+    await asyncio.gather(*(worker() for _ in range(CONCURRENCY)))
+    return 1000 * (time.process_time() - cpu) / calls, calls / (time.perf_counter() - wall)
+
+
+async def in_process(url: str, calls: int) -> None:
+    spec = ModelSpec(provider="scripted", model="s")
+    text = "x" * 1900
+
+    async def reply(request: ModelRequest) -> ModelResponse:
+        return ModelResponse([message(text)], "stop", Usage(prompt_tokens=500, completion_tokens=500))
+
+    gateway = Gateway({"policy": spec}, providers={"policy": Scripted(spec, answer=reply)})
+    gateway.redactor = Redactor(["a-secret-value-that-occurs-nowhere"])
+    exchange = [{"role": "user", "content": text}]
+
+    async def captured(number: int) -> None:
+        await gateway.client("policy", seed=number).create(ModelRequest(list(exchange)))
+
+    print(f"client and record, 4 kB exchange, no HTTP: {(await cpu_per_call(calls, captured))[0]:.3f} ms CPU")
+
+    connector = aiohttp.TCPConnector(limit=CONCURRENCY)
+    async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session:
+
+        async def bare(number: int) -> None:
+            body = orjson.dumps({"model": "fake-model", "messages": question(number)})
+            headers = {"content-type": "application/json"}
+            async with session.post(f"{url}/chat/completions", data=body, headers=headers) as answer:
+                orjson.loads(await answer.read())
+
+        cpu, rate = await cpu_per_call(calls, bare)
+        print(f"bare aiohttp loop:     {cpu:.3f} ms CPU, {rate:.0f}/s")
+
+    async with Gateway({"policy": ModelSpec(model="fake-model", base_url=url)}, concurrency=CONCURRENCY) as real:
+
+        async def through(number: int) -> None:
+            await real.client("policy", seed=number).create(ModelRequest(question(number)))
+
+        cpu, rate = await cpu_per_call(calls, through)
+        print(f"through ModelClient:   {cpu:.3f} ms CPU, {rate:.0f}/s")
+
+
+async def over_http(url: str, gateway_url: str, gateway_pid: int, calls: int) -> None:
+    connector = aiohttp.TCPConnector(limit=CONCURRENCY)
+    async with aiohttp.ClientSession(connector=connector) as session:
+
+        async def call(number: int) -> None:
+            body = {"model": "m", "messages": question(number)}
+            async with session.post(f"{gateway_url}/v1/chat/completions", json=body) as answer:
+                assert answer.status == 200
+                await answer.read()
+
+        before = process_cpu_s(gateway_pid)
+        _, rate = await cpu_per_call(calls, call)
+        cost = 1000 * (process_cpu_s(gateway_pid) - before) / calls
+        print(f"over HTTP, not streamed: {cost:.3f} ms CPU of the gateway per call, {rate:.0f}/s")
+
+
+async def chunk_gaps(url: str, streams: int) -> list[float]:
+    """Seconds between the first chunk's due time and each chunk's arrival, less the best stream's: what a chunk was late by."""
+    delays: list[float] = []
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector) as session:
+
+        async def stream(number: int) -> None:
+            await asyncio.sleep(number * CHUNK_S / streams)
+            body = {"model": "m", "messages": question(number), "stream": True}
+            async with session.post(f"{url}/chat/completions", json=body) as answer:
+                arrivals = [time.perf_counter() async for line in answer.content if line.startswith(b"data: {")]
+            due = min(at - index * CHUNK_S for index, at in enumerate(arrivals))
+            delays.extend(at - (due + index * CHUNK_S) for index, at in enumerate(arrivals))
+
+        await asyncio.gather(*(stream(number) for number in range(streams)))
+    return delays
+
+
+def process_cpu_s(pid: int) -> float:
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def quantiles(delays: list[float]) -> str:
+    cuts = statistics.quantiles(delays, n=100)
+    return f"p50 {1000 * cuts[49]:.2f} ms, p99 {1000 * cuts[98]:.2f} ms"
+
+
+async def serve(url: str) -> None:
+    """The gateway, until SIGTERM."""
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    async with Gateway({"policy": ModelSpec(model="fake-model", base_url=url)}) as gateway:
+        server = GatewayServer()
+        await server.open()
+        print(server.admit(gateway.client("policy")).url, flush=True)
+        await ended.wait()
+        await server.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--calls", type=int, default=5000)
+    parser.add_argument("--streams", type=int, default=200)
+    parser.add_argument("--serve", metavar="URL")
+    options = parser.parse_args()
+    if options.serve:
+        asyncio.run(serve(options.serve))
+        return
+    with start_endpoint() as endpoint:
+        asyncio.run(in_process(endpoint.url, options.calls))
+        command = [sys.executable, __file__, "--serve", endpoint.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            url = process.stdout.readline().strip()
+            asyncio.run(over_http(endpoint.url, url, process.pid, options.calls))
+            endpoint.control(chunk_ms=1000 * CHUNK_S, chunks=CHUNKS, text="x" * 10 * CHUNKS)
+            direct = asyncio.run(chunk_gaps(endpoint.url, options.streams))
+            through = asyncio.run(chunk_gaps(f"{url}/v1", options.streams))
+            print(
+                f"{options.streams} streams x {1 / CHUNK_S:.0f} chunks/s, lateness of a chunk: direct {quantiles(direct)}; ",
+                end="",
+            )
+            print(f"through the gateway {quantiles(through)}")
+            process.terminate()
+
+
+if __name__ == "__main__":
+    main()
