@@ -42,6 +42,11 @@ class Cgroup(ABC):
     folders: list[Path]
 
     @property
+    def members(self) -> list[Path]:
+        """The folders that together know every process in the group."""
+        return self.folders
+
+    @property
     def join(self) -> list[str]:
         """Files that a process writes 0 to in order to move here."""
         return [str(folder / "cgroup.procs") for folder in self.folders]
@@ -65,9 +70,9 @@ class Cgroup(ABC):
     def kill(self) -> bool:
         """SIGKILL to every process here and below; True where there was none."""
         empty = True
-        for folder in self.folders:
+        for folder in self.members:
             for top, _, _ in os.walk(folder):
-                for pid in _members(Path(top)):
+                for pid in _members(top):
                     empty = False
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
@@ -78,13 +83,13 @@ class Cgroup(ABC):
         deadline = time.monotonic() + within_s
         empty = self.kill()
         while not empty and time.monotonic() < deadline:
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0.002)
             empty = self.kill()
 
     async def remove(self, *, within_s: float = 10.0) -> None:
         """Kill what is left and remove the group."""
         deadline = time.monotonic() + within_s
-        pause = 0.0005
+        pause = 0.001
         while not self.discarded() and time.monotonic() < deadline:
             self.kill()
             await asyncio.sleep(pause)
@@ -95,7 +100,7 @@ class Cgroup(ABC):
         for folder in self.folders:
             for top, _, _ in os.walk(folder, topdown=False):
                 with contextlib.suppress(OSError):
-                    Path(top).rmdir()
+                    os.rmdir(top)  # noqa: PTH106 — on the way of every command
         return not any(folder.exists() for folder in self.folders)
 
 
@@ -134,6 +139,10 @@ class GroupV1(Cgroup):
     def __init__(self, by: dict[str, Path]) -> None:
         self.by = by
         self.folders = sorted(set(by.values()))
+
+    @property
+    def members(self) -> list[Path]:
+        return [self.by["pids"]] if "pids" in self.by else self.folders
 
     def child(self, name: str) -> "Cgroup":
         # `cpu` and `cpuacct` are often one hierarchy, in which a process can be in one group only.
@@ -313,9 +322,10 @@ def _own_groups(text: str) -> dict[str, str]:
     return own
 
 
-def _members(folder: Path) -> list[int]:
+def _members(folder: str) -> list[int]:
     try:
-        return [int(pid) for pid in (folder / "cgroup.procs").read_text().split()]
+        with open(f"{folder}/cgroup.procs", "rb") as procs:  # noqa: PTH123 — on the way of every command
+            return [int(pid) for pid in procs.read().split()]
     except OSError:
         return []
 

@@ -271,7 +271,7 @@ class LocalProvider(Provider):
 
 
 class OneShot:
-    """A one-command sandbox on its way."""
+    """A one-command sandbox on its way; leaving its block ends it."""
 
     def __init__(self, running: Running, status: Stream) -> None:
         self._running = running
@@ -283,6 +283,10 @@ class OneShot:
         if result.outcome == "exited" and b'"exit-code"' not in self._status.finish():
             raise SandboxUnavailable(f"the sandbox could not be made: {result.text().strip()[:500]}")
         return result
+
+    async def ended(self, within_s: float) -> ExecResult | None:
+        """How it ended by itself within that time; None where it still runs."""
+        return await self.result(0) if await self._running.ended(within_s) else None
 
 
 def _tool() -> Bubblewrap:

@@ -55,6 +55,11 @@ class Running:
         end = await self.child.exited
         return self.outcome(end, forced)
 
+    async def ended(self, within_s: float) -> bool:
+        """Whether it ends by itself within that time."""
+        assert self.child is not None
+        return bool((await asyncio.wait({self.child.exited}, timeout=within_s))[0])
+
     async def end(self) -> None:
         """SIGKILL to the whole tree."""
         assert self.child is not None
