@@ -11,6 +11,7 @@ PROVIDERS: dict[str, tuple[str, str]] = {
     "openai": ("gymflow.models.openai:OpenAI", "any OpenAI-compatible endpoint, Chat Completions or Responses"),
     "anthropic": ("gymflow.models.anthropic:Anthropic", "the Claude models, natively"),
     "vllm": ("gymflow.models.vllm:Vllm", "vLLM servers, with exact token ids over every turn"),
+    "vllm_local": ("gymflow.models.vllm_local:VllmLocal", "a vLLM server started by the run from a checkpoint"),
     "embedded": ("gymflow.models.embedded_provider:Embedded", "the small language model that the project ships"),
     "replay": ("gymflow.models.replay:Replay", "answers of a stored run; anything else is an error"),
     "scripted": ("gymflow.models.scripted:Scripted", "answers by rules, for tests and fixtures"),

@@ -54,6 +54,29 @@ async def test_a_history_is_stored_once_and_can_be_put_together_again():
     assert [history_of(policy.calls, index) for index in range(5)] == seen
 
 
+async def test_bytes_per_turn_do_not_grow_with_the_turn_number():
+    def reply(request: ModelRequest) -> ModelResponse:
+        prompt = [*(request.exact_prefix or [1]), *[5] * 30]
+        return answer("an answer of some length", tokens=TokenIds(prompt, [7] * 20, [-0.25] * 20))
+
+    policy = client(reply)
+    history: list[Item] = []
+    for turn in range(101):
+        history.append(user(f"question number {turn:03}"))
+        history += (await policy.create(ModelRequest(list(history)), turn=turn)).output
+    size = [len(call.model_dump_json()) for call in policy.calls]
+    assert size[100] <= 1.2 * size[10]
+
+
+async def test_a_history_may_hold_what_json_libraries_refuse():
+    policy = client(lambda request: answer("half \ud83d"))
+    history = [user("\udc00"), {"role": "user", "content": [{"type": "input_text", "text": str(2**70)}]}]
+    tools = [{"type": "function", "name": "f", "parameters": {"maximum": 2**70}}]
+    history += (await policy.create(ModelRequest(list(history), tools=tools))).output
+    await policy.create(ModelRequest([*history, user("b")], tools=tools))
+    assert policy.calls[1].parent == 0
+
+
 async def test_a_branch_continues_the_call_it_branched_from():
     policy = client(lambda request: answer(f"to {request.input[-1]['content']}"))
     start = [user("a")]

@@ -46,6 +46,38 @@ async def test_a_passing_failure_is_retried(serve, spec):
     )
 
 
+async def test_neither_errors_nor_refusals_are_ever_answered_from_memory(serve, spec):
+    """Cases ca-errors-not-cached and mc-refusal-cached: the same request reaches the model each time."""
+    answers = iter(
+        [
+            ({"error": {"message": "boom"}}, 400),
+            ({"choices": [{"message": {"content": ""}, "finish_reason": "content_filter"}]}, 200),
+            (chat_answer(), 200),
+        ]
+    )
+
+    async def handler(request):
+        body, status = next(answers)
+        return web.json_response(body, status=status)
+
+    base_url = await serve(handler)
+    failure, _ = await ask(spec(base_url))
+    assert isinstance(failure, RolloutFailure)
+    assert (await ask(spec(base_url)))[0].finish_reason == "content_filter"
+    assert (await ask(spec(base_url)))[0].finish_reason == "stop"
+
+
+async def test_an_answer_without_choices_is_a_provider_error_if_it_persists(serve, spec):
+    """Case mc-empty-choices."""
+
+    async def handler(request):
+        return web.json_response({"id": "x", "choices": [], "usage": {"total_tokens": 0}})
+
+    failure, call = await ask(spec(await serve(handler)))
+    assert isinstance(failure, RolloutFailure)
+    assert (failure.kind, call.attempts) == (FailureKind.MODEL_ERROR, 3)
+
+
 async def test_429_for_ever_ends_within_the_retries_and_frees_the_slot(serve, spec):
     asked = itertools.count()
 
