@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gymflow.store.catalog import Store
     from gymflow.store.layout import rollout_id
-    from gymflow.store.reader import RunReader, StoredRollout
+    from gymflow.store.reader import RunReader
     from gymflow.store.reuse import find_completed, reused
     from gymflow.store.sql import QueryResult, query
+    from gymflow.store.stored import StoredRollout
     from gymflow.store.views import connect
     from gymflow.store.writer import RunWriter
 
@@ -27,7 +28,7 @@ _WHERE = {
     "RunReader": "reader",
     "RunWriter": "writer",
     "Store": "catalog",
-    "StoredRollout": "reader",
+    "StoredRollout": "stored",
     "connect": "views",
     "find_completed": "reuse",
     "query": "sql",

@@ -1,7 +1,6 @@
 """Reading one run: what its manifest commits, and the journal beyond it."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -9,48 +8,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from gymflow.contracts.outcome import Status, StopReason
+from gymflow.contracts.outcome import Status
 from gymflow.contracts.plan import PlannedRollout, PlannedTask
 from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.run import RunDocument, VerdictSet
-from gymflow.contracts.trajectory import ModelCall, Trajectory
+from gymflow.contracts.trajectory import ModelCall
 from gymflow.contracts.verdict import VerdictRecord
 from gymflow.errors import InputError
 from gymflow.store import plan as plans
 from gymflow.store import records
 from gymflow.store.artifacts import Artifacts
-from gymflow.store.encoding import ARTIFACT, BIG_INTEGER, resolve
 from gymflow.store.journal import Fault, scan
 from gymflow.store.layout import RunLayout, rollout_id
 from gymflow.store.lease import held
 from gymflow.store.manifest import RunManifest, read_manifest
-from gymflow.store.planned import TaskTable
 from gymflow.store.state import RunState, consistent, header, read_state, segments
+from gymflow.store.stored import StoredRollout, stored_rollouts
 from gymflow.store.tables import SCHEMAS, parse_line, rows_of, to_arrow
-from gymflow.verifiers.evidence import Evidence
 
 _BATCH = 512
-_EVIDENCE_COLUMNS = ("plan_index", "seq", "flags", "trajectory", "response", "snapshot", "artifacts")
-
-
-@dataclass(slots=True)
-class StoredRollout:
-    """A completed rollout as a verifier is handed it: evidence and task stay JSON text until they are read."""
-
-    rollout_id: str
-    plan_index: int
-    task_index: int
-    task_id: str
-    environment: str
-    agent: str
-    evidence: Evidence
-    evidence_digest: str
-    tasks: TaskTable
-
-    @property
-    def task(self) -> dict[str, Any]:
-        """The task row."""
-        return self.tasks[self.task_index]
 
 
 class RunReader:
@@ -118,21 +94,7 @@ class RunReader:
 
     def stored(self, *, batch_size: int = _BATCH) -> Iterator[list[StoredRollout]]:
         """All completed rollouts with evidence and task, in batches; bodies are streamed, not held."""
-        state, batches = consistent(self.layout, self._open_evidence)
-        index = _Index.read(self.layout)
-        digests = self._narrow(("plan_index", "seq", "evidence_digest", "stop_reason"))
-        counted = set(state.completed.values())
-        extra = {seq: (digest, reason) for _, seq, digest, reason in digests if seq in counted}
-        waiting: list[StoredRollout] = []
-        for batch in batches:
-            for row in zip(*(batch[name].to_pylist() for name in _EVIDENCE_COLUMNS), strict=True):
-                if row[1] in counted:
-                    waiting.append(self._stored(row, index, *extra[row[1]]))
-                    if len(waiting) == batch_size:
-                        yield waiting
-                        waiting = []
-        if waiting:
-            yield waiting
+        return stored_rollouts(self.layout, self.run_id, self._artifacts, batch_size)
 
     def record(self, plan_index: int) -> RolloutRecord:
         """Everything of one rollout. Raises InputError where nothing of it is durable."""
@@ -162,60 +124,6 @@ class RunReader:
     def read_artifact(self, digest: str) -> bytes:
         """An artifact of the store."""
         return self._artifacts.read(digest)
-
-    def _open_evidence(self, manifest: RunManifest) -> tuple[RunState, Iterator[pa.RecordBatch | pa.Table]]:
-        state = read_state(self.layout, manifest)
-        files = [pq.ParquetFile(self.layout.part("evidence", part.file)) for part in manifest.parts.get("evidence", ())]
-        tails = [scan(path) for path in segments(self.layout, manifest)]
-
-        def batches() -> Iterator[pa.RecordBatch | pa.Table]:
-            for file in files:
-                with file:
-                    yield from file.iter_batches(_BATCH, columns=list(_EVIDENCE_COLUMNS), use_threads=False)
-            for tail in tails:
-                for _, text in tail:
-                    line = parse_line(text)
-                    for table, rows in rows_of(line, ("evidence",)):
-                        yield to_arrow(table, list(rows))
-
-        return state, batches()
-
-    def _narrow(self, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
-        def read(manifest: RunManifest) -> list[tuple[Any, ...]]:
-            found: list[tuple[Any, ...]] = []
-            for table in self._tables("rollouts", manifest, columns=list(columns)):
-                found += zip(*(table[name].to_pylist() for name in columns), strict=True)
-            return found
-
-        return consistent(self.layout, read)
-
-    def _stored(self, row: tuple[Any, ...], index: "_Index", digest: str, stop_reason: str | None) -> StoredRollout:
-        plan_index, _, flags, *texts = row
-        planned = index.plan[plan_index]
-        parts: list[Any] = texts
-        if flags and (ARTIFACT in flags or BIG_INTEGER in flags):
-            parts = [records.parsed(text, flags) for text in texts]
-            parts = [resolve(part, self._artifacts.read) for part in parts] if ARTIFACT in flags else parts
-            parts[0] = Trajectory.model_validate(parts[0])
-        trajectory, response, snapshot, artifacts = parts
-        return StoredRollout(
-            rollout_id=planned[4],
-            plan_index=plan_index,
-            task_index=planned[0],
-            task_id=planned[1],
-            environment=planned[2],
-            agent=planned[3],
-            evidence=Evidence(
-                response=response,
-                trajectory=trajectory,
-                snapshot=snapshot,
-                artifacts=artifacts,
-                stop_reason=StopReason(stop_reason) if stop_reason else None,
-                read_artifact=self._artifacts.read,
-            ),
-            evidence_digest=digest,
-            tasks=index.tasks,
-        )
 
     def _tables(self, table: str, manifest: RunManifest, **options: Any) -> Iterator[pa.Table]:
         """A table's parts, then its rows in the journal."""
@@ -262,23 +170,3 @@ class RunReader:
             for row in table.filter(pc.equal(table["rollout_id"], wanted)).to_pylist():
                 latest[row["verdict_set"]] = row
         return [records.verdict_of(row, self._artifacts.read) for row in latest.values()]
-
-
-@dataclass(slots=True)
-class _Index:
-    """Plan and tasks as the rescoring loop looks them up."""
-
-    plan: dict[int, tuple[int, str, str, str, str]]
-    tasks: TaskTable
-
-    @classmethod
-    def read(cls, layout: RunLayout) -> "_Index":
-        names = ("plan_index", "task_index", "task_id", "environment", "agent", "run_id")
-        table = pq.read_table(layout.plan, columns=list(names))
-        plan = {
-            index: (task, task_id, environment, agent, rollout_id(run_id, index))
-            for index, task, task_id, environment, agent, run_id in zip(
-                *(table[name].to_pylist() for name in names), strict=True
-            )
-        }
-        return cls(plan, TaskTable(layout))

@@ -66,16 +66,20 @@ def test_a_forked_worker_that_outlives_its_parent_does_not_keep_the_lease(tmp_pa
     path = tmp_path / "writer.lock"
     lease = Lease(path, "r")
     read, write = os.pipe()
+    told, tell = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(write)
+        os.write(tell, b"!")
         os.read(read, 1)
         os._exit(0)
     try:
+        assert os.read(told, 1) == b"!"
         assert held(path)
         lease.release()
         assert not held(path)
     finally:
         os.close(write)
         os.waitpid(child, 0)
-        os.close(read)
+        for descriptor in (read, told, tell):
+            os.close(descriptor)
