@@ -1,59 +1,68 @@
 """The scorecard as a person reads it, and as a program does."""
 
 import math
+import shlex
 from pathlib import Path
 
-import orjson
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from cli.terminal import one_line, print_json, results
 from gymflow.contracts.report import Scorecard, ScoreLine
 from gymflow.paths import store_root
 
 
 def print_scorecards(cards: list[Scorecard], *, json: bool) -> None:
-    """Tables on stdout, or a JSON list."""
+    """Tables and what to type next on stdout, or a JSON list."""
     if json:
-        print(orjson.dumps([card.model_dump(mode="json") for card in cards], option=orjson.OPT_NON_STR_KEYS).decode())
+        print_json([card.model_dump(mode="json") for card in cards])
         return
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=160)  # a pipe has no width of its own, and wrapped cells are hard to read
+    console = results()
     for card in cards:
-        print_scorecard(card, console)
+        put_scorecard(console, card)
+        _put_next(console, card)
 
 
-def print_scorecard(card: Scorecard, console: Console) -> None:
-    """Score, spread over tasks, coverage, cost, and what to type next."""
-    table = Table(title=f"{card.name}  run {card.run_id}", title_justify="left", box=None, pad_edge=False)
+def put_scorecard(console: Console, card: Scorecard) -> None:
+    """Score, spread over tasks, coverage and cost. Names are the user's and are printed as they are, not as markup."""
+    table = Table(box=None, pad_edge=False)
     for name in ("environment", "agent", "score", "pass@k", "tasks", "rollouts", "tokens", "time"):
         table.add_column(name, no_wrap=True)
     for line in card.lines:
         table.add_row(
-            line.environment,
-            line.agent,
-            _score(line),
+            one_line(line.environment),
+            one_line(line.agent),
+            mean_and_error(line.score, line.standard_error),
             _pass_at(line),
             str(line.tasks),
             _coverage(line),
             _tokens(line),
             _time(line),
         )
+    console.print(f"{one_line(card.name)}  run {card.run_id}", style="italic", soft_wrap=True)
     console.print(table)
     for line in card.lines:
-        console.print(f"\n{line.environment}, {line.agent}: {_spread(line)}")
+        console.print(f"\n{one_line(line.environment)}, {one_line(line.agent)}: {_spread(line)}", soft_wrap=True)
         if line.failures:
             kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(line.failures.items()))
-            console.print(f"  without a reward: {kinds}", style="yellow")
+            console.print(f"  without a reward: {kinds}", style="yellow", soft_wrap=True)
+        if line.missing:
+            console.print(f"  {line.missing} rollouts are missing: planned, and not sampled yet", style="yellow")
         if line.unscored_tasks:
             console.print(
-                f"  {line.unscored_tasks} tasks have no scored rollout and are not in the score", style="yellow"
+                f"  {line.unscored_tasks} tasks have no scored rollout and are not in the score",
+                style="yellow",
+                soft_wrap=True,
             )
         if line.reused:
             console.print(f"  {line.reused} rollouts were sampled in another run")
-    console.print(f"\nstore   {card.store}  (verdict set {card.verdict_set})", highlight=False, soft_wrap=True)
-    console.print("next", highlight=False)
-    where = "" if Path(card.store) == Path(store_root()) else f" --store {card.store}"
+    console.print(f"\nstore   {card.store}  (verdict set {card.verdict_set or 'none yet'})", soft_wrap=True)
+
+
+def _put_next(console: Console, card: Scorecard) -> None:
+    console.print("next")
+    where = "" if Path(card.store) == Path(store_root()).absolute() else f" --store {shlex.quote(card.store)}"
     query = "select task_id, avg(reward) as reward from outcomes group by all order by reward"
     hints = [
         (f"gym show {card.run_id}{where}", "tasks, rollouts, whole trajectories"),
@@ -61,14 +70,14 @@ def print_scorecard(card: Scorecard, console: Console) -> None:
         (f"gym eval run --resume {card.run_id} --repeats N{where}", "more repeats, or what is missing"),
     ]
     for command, purpose in hints:
-        console.print(f"  {command}   [dim]{purpose}[/dim]", highlight=False, soft_wrap=True)
+        console.print(Text.assemble(f"  {command}   ", (purpose, "dim")), soft_wrap=True)
 
 
-def _score(line: ScoreLine) -> str:
-    if line.score is None:
+def mean_and_error(mean: float | None, error: float | None) -> str:
+    """A score with its standard error, where it has one."""
+    if mean is None:
         return "none"
-    error = line.standard_error
-    return f"{line.score:.3f}" if error is None or math.isnan(error) else f"{line.score:.3f} ± {error:.3f}"
+    return f"{mean:.3f}" if error is None or math.isnan(error) else f"{mean:.3f} ± {error:.3f}"
 
 
 def _pass_at(line: ScoreLine) -> str:
