@@ -121,6 +121,14 @@ class Provider(ABC):
     async def probe(self) -> None:
         """Cheapest proof that calls can succeed (reachable, key accepted, model served). Raises ModelError within 5 s."""
 
+    async def preflight(self) -> None:
+        """Before a run: what would keep its calls from succeeding, found out within seconds. The provider is not left open."""
+        await self.open()
+        try:
+            await self.probe()
+        finally:
+            await self.close()
+
     @abstractmethod
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """One attempt of one call. Raises ModelError or ContextOverflow."""

@@ -6,7 +6,7 @@ async with Gateway(config.models, concurrency=64) as gateway:
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -75,19 +75,25 @@ class Gateway:
         """By model name; what the keys of rollouts digest."""
         return {name: upstream.provider.identity() for name, upstream in self._upstreams.items()}
 
-    async def probe(self, models: Iterable[str] | None = None) -> None:
-        """Prove within seconds that calls can succeed. Raises InputError that says of each model that cannot be called why, in
-        the endpoint's own words."""
-        names = list(self._upstreams if models is None else models)
-        failures = [failure for failure in await asyncio.gather(*(self._probe(name) for name in names)) if failure]
-        if failures:
-            raise InputError("\n".join(failures))
+    async def probe(self) -> None:
+        """Prove within seconds that calls can succeed; the gateway is open. Raises InputError that says of each model that
+        cannot be called why, in the endpoint's own words."""
+        await self._check({name: upstream.provider.probe for name, upstream in self._upstreams.items()})
 
-    async def _probe(self, name: str) -> str | None:
+    async def preflight(self) -> None:
+        """The same before a run, with a gateway that is not open: no model is loaded and no server started for it."""
+        await self._check({name: upstream.provider.preflight for name, upstream in self._upstreams.items()})
+
+    async def _check(self, checks: Mapping[str, Callable[[], Awaitable[None]]]) -> None:
+        failures = await asyncio.gather(*(self._failure(name, check) for name, check in checks.items()))
+        if any(failures):
+            raise InputError("\n".join(failure for failure in failures if failure))
+
+    async def _failure(self, name: str, check: Callable[[], Awaitable[None]]) -> str | None:
         try:
             async with asyncio.timeout(PROBE_TIMEOUT_S):
-                await self._upstreams[name].provider.probe()
-        except (ModelError, ContextOverflow) as error:
+                await check()
+        except (ModelError, ContextOverflow, InputError) as error:
             return f"model {name!r}: {error}"
         except TimeoutError:
             where = self._upstreams[name].spec.base_url or self._upstreams[name].spec.provider

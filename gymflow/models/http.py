@@ -2,6 +2,7 @@
 
 import asyncio
 import ipaddress
+import os
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -123,7 +124,7 @@ class Endpoint:
         """No answer at all, or one that broke off."""
         if isinstance(error, aiohttp.InvalidURL):
             return ModelError(FailureKind.MODEL_ERROR, f"{self.shown_url} is not a URL that can be called")
-        words = self.redactor.text(str(error)) or type(error).__name__
+        words = self.redactor.text(_reason(error)) or type(error).__name__
         if isinstance(error, aiohttp.ClientPayloadError):
             return ModelError(
                 FailureKind.MODEL_ERROR, f"{self.shown_url} broke off its answer: {words}", retryable=True
@@ -209,6 +210,14 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
         return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):
         return None
+
+
+def _reason(error: Exception) -> str:
+    """Why there is no connection, without what the HTTP library adds."""
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
+        return os.strerror(cause.errno)
+    return str(cause)
 
 
 def _proxy_for(url: str) -> str | None:

@@ -17,6 +17,7 @@ import asyncio
 import ctypes
 import hashlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -86,6 +87,15 @@ class VllmLocal(Provider):
 
     async def probe(self) -> None:
         await self._client.probe()
+
+    async def preflight(self) -> None:
+        """The server takes minutes to start, so only that it can be: its program and, where it is a path, the checkpoint."""
+        program = self.command()[0]
+        if shutil.which(program) is None:
+            raise InputError(f"there is no program {program!r} to start vLLM with")
+        checkpoint = Path(self.spec.parameters["checkpoint"]).expanduser()
+        if checkpoint.is_absolute() and not checkpoint.exists():
+            raise InputError(f"there is no checkpoint at {checkpoint}")
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         return await self._client.complete(request)

@@ -239,14 +239,13 @@ async def test_preflight_names_every_model_that_cannot_be_called(serve, spec, un
         return web.json_response({"error": {"message": "Incorrect API key provided."}}, status=401)
 
     models = {"a": spec(await serve(handler)), "b": spec(f"http://127.0.0.1:{unused_tcp_port}/v1")}
-    async with Gateway(models) as gateway:
-        with pytest.raises(InputError) as refused:
-            await gateway.probe()
+    with pytest.raises(InputError) as refused:
+        await Gateway(models).preflight()
     words = str(refused.value).splitlines()
     assert "model 'a'" in words[0]
     assert "Incorrect API key provided." in words[0]
     assert "model 'b'" in words[1]
-    assert "unreachable" in words[1]
+    assert "unreachable: Connection refused" in words[1]
 
 
 async def test_preflight_of_a_silent_endpoint_does_not_wait_for_ever(serve, spec, monkeypatch):

@@ -70,6 +70,15 @@ async def test_a_server_that_does_not_start_shows_its_log(local):
             pass
 
 
+async def test_preflight_looks_without_starting_anything(local, tmp_path):
+    await Gateway({"policy": local()}).preflight()
+    assert not (tmp_path / "seen").exists()
+    with pytest.raises(InputError, match="no program '/nowhere/vllm'"):
+        await Gateway({"policy": local(command=["/nowhere/vllm"])}).preflight()
+    with pytest.raises(InputError, match="no checkpoint at /nowhere/step-1"):
+        await Gateway({"policy": local(checkpoint="/nowhere/step-1")}).preflight()
+
+
 def test_its_identity_is_the_digest_of_the_checkpoints_files(local, tmp_path):
     first = VllmLocal(local()).identity()
     assert first.pinned
