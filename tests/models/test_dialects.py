@@ -26,7 +26,7 @@ from gymflow.models.dialects import (
 )
 from gymflow.models.history import same_item
 
-quick = settings(max_examples=30, deadline=None)
+quick = settings(max_examples=20, deadline=None)
 TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
 NAME = st.from_regex(r"[a-z][a-z0-9_]{0,10}", fullmatch=True)
 ARGUMENTS = st.dictionaries(NAME, TEXT | st.integers(-(2**63), 2**63) | st.booleans(), max_size=3).map(
@@ -42,7 +42,7 @@ def user(text: str) -> Item:
 def conversations(draw: st.DrawFn) -> list[Item]:
     """A system message, then user messages and answers with reasoning, text and parallel calls, each call answered."""
     items: list[Item] = [{"type": "message", "role": "system", "content": draw(TEXT)}] if draw(st.booleans()) else []
-    for number in range(draw(st.integers(1, 4))):
+    for number in range(draw(st.integers(1, 3))):
         items.append(user(draw(TEXT)))
         if draw(st.booleans()):
             items.append(reasoning(draw(TEXT)))
