@@ -45,11 +45,11 @@ class Store:
         target = self.layout.run(run_id)
         if target.document.exists():
             raise InputError(f"run {run_id} exists already in {self.root}; resume it or choose another id.")
-        self._files.make_folder(self.layout.runs)
-        self._sweep()
         draft = self.layout.run(f".new-{run_id}.{socket.gethostname()}.{os.getpid()}")
-        shutil.rmtree(draft.folder, ignore_errors=True)
         try:
+            self._files.make_folder(self.layout.runs)
+            self._sweep()
+            shutil.rmtree(draft.folder, ignore_errors=True)
             self._files.make_folder(draft.journal)
             plans.write_plan(draft, run_id, tasks, plan, self._files)
             write_manifest(draft, RunManifest(), self._files)

@@ -4,6 +4,7 @@ Everything that changes a store goes through a `Files`, so that tests can fail o
 store elsewhere than in a folder would change this module alone.
 """
 
+import errno
 import os
 import threading
 from pathlib import Path
@@ -18,6 +19,15 @@ def local_root(root: str | Path) -> Path:
     if separator and scheme != "file":
         raise InputError(f"store {text!r}: a store on {scheme}:// is not supported yet; use a folder")
     return Path(text.removeprefix("file://")).expanduser().absolute()
+
+
+def disk_error(path: Path, error: OSError) -> InputError:
+    """What a user is told when the disk refuses a write."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        what, do = "no space left on the disk", "free some"
+    else:
+        what, do = f"cannot be written ({error.strerror or error})", "mend that"
+    return InputError(f"{path}: {what}; every rollout reported done so far is safe: {do} and resume the run.")
 
 
 class Files:

@@ -10,7 +10,6 @@ so that a line cut short by a crash and a line damaged later are both told from 
 """
 
 import asyncio
-import errno
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from gymflow.errors import InputError
-from gymflow.store.files import Files
+from gymflow.store.files import Files, disk_error
 
 SPACING_S = 0.02
 """Least time between two flushes: waking a thread for an fsync costs more CPU than a rollout's line, so under load several
@@ -167,7 +165,7 @@ class Journal:
                     try:
                         await loop.run_in_executor(self._thread, self._write, b"".join(batch.lines))
                     except OSError as error:
-                        self._broken = self._explain(error)
+                        self._broken = disk_error(self._path, error)
                 batch.decide(self._broken)
         finally:
             self._flushing = None
@@ -192,15 +190,6 @@ class Journal:
                 pass  # then a torn tail is left, which the next writer cuts off
             raise
         self.size += len(data)
-
-    def _explain(self, error: OSError) -> InputError:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            what = "no space left on the disk"
-            do = "free some and resume the run"
-        else:
-            what = f"cannot write ({error.strerror or error})"
-            do = "mend that and resume the run"
-        return InputError(f"{self._path}: {what}; every rollout reported done so far is safe, {do}.")
 
 
 class Batch:

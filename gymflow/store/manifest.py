@@ -68,11 +68,14 @@ def read_manifest(layout: RunLayout) -> RunManifest:
             return RunManifest()
         raise InputError(f"{path}: lost or empty, though the run has parts; restore it from a backup.")
     try:
-        return RunManifest.model_validate_json(data)
+        manifest = RunManifest.model_validate_json(data)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"])
         raise InputError(f"{path}: damaged ({where + ': ' if where else ''}{first['msg']}).") from None
+    if manifest.schema_version > SCHEMA_VERSION:
+        raise InputError(f"{path}: written by a newer gymflow (schema {manifest.schema_version}); upgrade to read it.")
+    return manifest
 
 
 def write_manifest(layout: RunLayout, manifest: RunManifest, files: Files) -> None:

@@ -15,6 +15,7 @@ import orjson
 import pyarrow as pa
 
 from gymflow.contracts.finding import Finding
+from gymflow.contracts.run import RunDocument
 from gymflow.errors import InputError
 from gymflow.store.catalog import Store
 from gymflow.store.journal import scan
@@ -98,11 +99,14 @@ def open_views(
 ) -> duckdb.DuckDBPyConnection:
     """The connection of `connect`, with another way to get at the parts."""
     store = Store(root)
-    chosen = [document.run_id for document in store.runs()] if runs is None else map(store.resolve_run_id, runs)
-    snapshots = [_snapshot(store.layout.run(run_id), run_id) for run_id in dict.fromkeys(chosen)]
+    if runs is None:
+        documents = {document.run_id: document for document in store.runs()}
+    else:
+        documents = {run_id: store.document(run_id) for run_id in map(store.resolve_run_id, runs)}
+    snapshots = [_snapshot(store.layout.run(run_id), run_id) for run_id in documents]
     connection = duckdb.connect(":memory:", config=config or {})
     _create_tables(connection, snapshots, source)
-    _register(connection, "_runs", _RUNS, lambda: [_run_row(store, snapshot) for snapshot in snapshots])
+    _register(connection, "_runs", _RUNS, lambda: [_run_row(documents[s.run_id], s) for s in snapshots])
     _register(connection, "findings", _FINDINGS, lambda: [row for s in snapshots for row in _findings(s.layout)])
     sql = resources(__package__)
     for name in ("views.sql", "tokens.sql"):
@@ -211,8 +215,7 @@ def _set_rows(snapshot: _Snapshot) -> list[dict[str, Any]]:
     ]
 
 
-def _run_row(store: Store, snapshot: _Snapshot) -> dict[str, Any]:
-    document = store.document(snapshot.run_id)
+def _run_row(document: RunDocument, snapshot: _Snapshot) -> dict[str, Any]:
     sets = snapshot.manifest.verdict_sets
     return {
         "run_id": document.run_id,

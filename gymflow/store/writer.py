@@ -19,7 +19,7 @@ from gymflow.contracts.verdict import VerdictRecord
 from gymflow.errors import InputError
 from gymflow.store import encoding, layout, manifest, parts
 from gymflow.store.artifacts import Artifacts
-from gymflow.store.files import Files
+from gymflow.store.files import Files, disk_error
 from gymflow.store.journal import Journal, frame
 from gymflow.store.layout import RunLayout, rollout_id
 from gymflow.store.lease import Lease
@@ -142,12 +142,18 @@ class RunWriter:
                 if known.judged != verdict_set.judged:
                     raise InputError(f"verdict set {known.name} of run {self.run_id} was judged by another verifier.")
                 return
-        async with self._manifest_lock:
-            await self._publish(verdict_sets=[*self._manifest.verdict_sets, verdict_set])
+        try:
+            async with self._manifest_lock:
+                await self._publish(verdict_sets=[*self._manifest.verdict_sets, verdict_set])
+        except OSError as error:
+            raise disk_error(self._layout.manifest, error) from error
 
     async def put_artifact(self, data: bytes) -> str:
         """Store a file by its content, durably; returns the digest for `EvidenceRecord.artifacts`."""
-        return await asyncio.to_thread(self._artifacts.put, data)
+        try:
+            return await asyncio.to_thread(self._artifacts.put, data)
+        except OSError as error:
+            raise disk_error(self._layout.folder, error) from error
 
     async def roll(self) -> None:
         """Convert the journal so far to Parquet parts, in a thread, while commits go on."""
@@ -167,10 +173,7 @@ class RunWriter:
             for path in manifest.unreferenced(self._layout, self._manifest):
                 self._files.remove(path)
         except OSError as error:
-            raise InputError(
-                f"{self._layout.folder}: the journal could not be converted ({error.strerror or error}); it still holds "
-                "every rollout: mend that and resume the run."
-            ) from error
+            raise disk_error(self._layout.folder, error) from error
 
     async def close(self) -> None:
         """Wait for what was committed, then give the lease back. Idempotent."""
@@ -213,8 +216,10 @@ class RunWriter:
         if artifacts:
             try:
                 await asyncio.to_thread(self._put_all, artifacts)
-            except BaseException:
+            except BaseException as error:
                 acknowledge(False)
+                if isinstance(error, OSError):
+                    raise disk_error(self._layout.folder, error) from error
                 raise
         await self._journal.submit(frame(members), acknowledge).wait()
         if self._rolling is None and self._journal.size >= ROLL_BYTES:

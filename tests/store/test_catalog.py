@@ -99,6 +99,13 @@ async def test_rs_empty_sidecar(store: Store, build: Any) -> None:
         store.run("r").completed()
 
 
+def test_a_run_of_a_newer_version_is_refused(store: Store, build: Any) -> None:
+    build.run(store, "r", 1)
+    write_manifest(store.layout.run("r"), RunManifest(schema_version=99), Files())
+    with pytest.raises(InputError, match="written by a newer gymflow"):
+        store.run("r").completed()
+
+
 async def test_a_part_that_is_gone_is_named(store: Store, build: Any) -> None:
     build.run(store, "r", 1)
     async with store.writer("r") as writer:

@@ -132,6 +132,36 @@ def test_rs_crash_before_metadata_while_a_run_is_created(
     assert not list(store.layout.runs.glob(".new-*"))
 
 
+@pytest.mark.parametrize(("planned", "committed"), [(8, 5), (10, 4)], ids=["rs_durable_before_complete", "rs_sigkill"])
+def test_a_killed_run_keeps_what_it_acknowledged(store: Store, build: Any, planned: int, committed: int) -> None:
+    """rs-durable-before-complete, rs-sigkill-is-resumable."""
+    build.run(store, "r", planned)
+
+    async def part(acknowledge: Callable[[int], None]) -> None:
+        async with store.writer("r") as writer:
+            for index in range(committed):
+                await writer.commit(build.record("r", index))
+                acknowledge(index)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    status, acknowledged = in_child(lambda acknowledge: asyncio.run(part(acknowledge)))
+    assert (status, acknowledged) == (-signal.SIGKILL, list(range(committed)))
+    assert len(store.run("r").completed()) == committed
+    pending = store.run("r").pending()
+    assert len(pending) == planned - committed
+
+    async def rest() -> None:
+        async with store.writer("r") as writer:
+            for row in pending:
+                await writer.commit(build.record("r", row.plan_index))
+            await writer.finish()
+
+    asyncio.run(rest())
+    with connect(store.root) as connection:
+        counts = connection.execute("select count(*), count(distinct plan_index) from rollouts").fetchall()
+    assert counts == [(planned, planned)]
+
+
 RUNNER = """
 import asyncio, importlib.util, sys
 from pathlib import Path
@@ -157,7 +187,7 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-def test_rs_sigkill_is_resumable(tmp_path: Path, build: Any) -> None:
+def test_twenty_kills_at_any_moment(tmp_path: Path, build: Any) -> None:
     """Twenty real SIGKILLs at any moment; every rollout is acknowledged by exactly one of the processes, or was on its way."""
     count = 20_000
     build.run(Store(tmp_path), "r", count)

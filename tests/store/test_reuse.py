@@ -52,3 +52,10 @@ async def test_rs_killed_during_reuse(store: Store, build: Any, killed_after: in
     assert (copied.rollout.run_id, copied.rollout.rollout_id, copied.rollout.sampled_in) == ("next", "next-3", "prior")
     assert copied.evidence == store.run("prior").record(3).evidence
     assert find_completed(store.root, ["key3"]) == {"key3": ("prior", "prior-3")}
+
+
+async def test_rs_changed_limit_shuffle(store: Store, build: Any) -> None:
+    """Exactly the rollouts that both selections ask for are reused; a change of nothing reuses all."""
+    await sampled(store, build, "first", range(5))
+    assert set(find_completed(store.root, [f"key{index}" for index in (7, 3, 1, 6, 4)])) == {"key1", "key3", "key4"}
+    assert len(find_completed(store.root, [f"key{index}" for index in (4, 2, 0, 1, 3)])) == 5

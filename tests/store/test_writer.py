@@ -4,7 +4,7 @@ import asyncio
 import math
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -299,6 +299,47 @@ async def test_rs_disk_full(tmp_path: Path, build: Any, full_disk: Callable[[int
     assert healthy.run("r").faults() == []
 
 
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip("a file system can be mounted by root alone")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+async def test_rs_disk_full_on_a_real_disk(tiny_disk: Path, build: Any) -> None:
+    store = Store(tiny_disk)
+    build.run(store, "r", 200)
+    acknowledged: set[int] = set()
+    with pytest.raises(InputError, match="no space left on the disk"):
+        async with store.writer("r") as writer:
+            for index in range(200):
+                await writer.commit(build.record("r", index, text=f"{index} " * 4000))
+                acknowledged.add(index)
+    assert 0 < len(acknowledged) < 200
+    assert set(store.run("r").completed()) == acknowledged
+    assert [store.run("r").record(index).rollout.plan_index for index in sorted(acknowledged)] == sorted(acknowledged)
+
+
+async def test_a_full_disk_is_said_also_where_an_artifact_does_not_fit(
+    tmp_path: Path, build: Any, full_disk: Callable[[int], Files]
+) -> None:
+    build.run(Store(tmp_path), "r", 1)
+    async with Store(tmp_path, files=full_disk(0)).writer("r") as writer:
+        with pytest.raises(InputError, match="no space left on the disk"):
+            await writer.put_artifact(b"workspace")
+        with pytest.raises(InputError, match="no space left on the disk"):
+            await writer.commit(build.record("r", 0, text="x" * (VALUE_LIMIT + 1)))
+        with pytest.raises(InputError, match="no space left on the disk"):
+            await writer.add_verdict_set(build.verdict_set())
+    assert Store(tmp_path).run("r").completed() == {}
+    assert not list(tmp_path.glob("artifacts/*/*"))
+
+
 async def test_a_conversion_that_fails_leaves_the_journal_in_force(tmp_path: Path, build: Any, hooked: Any) -> None:
     failing = False
 
@@ -312,7 +353,7 @@ async def test_a_conversion_that_fails_leaves_the_journal_in_force(tmp_path: Pat
         for index in range(3):
             await writer.commit(build.record("r", index))
         failing = True
-        with pytest.raises(InputError, match="it still holds every rollout"):
+        with pytest.raises(InputError, match="no space left on the disk; every rollout"):
             await writer.finish()
         failing = False
         await writer.commit(build.record("r", 3))
