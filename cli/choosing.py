@@ -1,7 +1,6 @@
 """What a person means by the words after `gym show`: a run, a verdict set, a task, a repeat, some turns."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from gymflow.contracts.report import TaskLine
 from gymflow.errors import InputError
@@ -11,7 +10,7 @@ from gymflow.store import RunReader, Store
 from gymflow.suggest import did_you_mean
 
 
-def existing_store(given: Path | None) -> Store:
+def existing_store(given: str | None) -> Store:
     """The store to read. InputError where there is none."""
     store = Store(store_root(given))
     if not store.layout.runs.is_dir():

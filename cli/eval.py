@@ -11,7 +11,9 @@ app = typer.Typer(no_args_is_help=True)
 group = typer.Typer(no_args_is_help=True, help="Run, score and report evaluations.")
 app.add_typer(group, name="eval")
 
-Store = Annotated[Path | None, typer.Option(help="The store; default $GYMFLOW_STORE, else ./gymflow-store.")]
+Store = Annotated[
+    str | None, typer.Option(metavar="PATH", help="The store; default $GYMFLOW_STORE, else ./gymflow-store.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Inline = Annotated[bool, typer.Option("--inline", help="Run here, even if a Prefect server is configured.")]
 SearchDir = Annotated[

@@ -102,7 +102,9 @@ def _interrupted(*_: object) -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    typer.echo(f"gym: {message}", err=True)
+    from cli.terminal import plain
+
+    typer.echo(f"gym: {plain(message)}", err=True)  # an endpoint's own words may be in it
     sys.exit(code)
 
 

@@ -15,7 +15,7 @@ PREFIX = "verifier."
 
 
 def reverify_run(
-    run: str, assignments: list[str], *, store: Path | None, search_dirs: list[Path], inline: bool, json: bool
+    run: str, assignments: list[str], *, store: str | None, search_dirs: list[Path], inline: bool, json: bool
 ) -> None:
     """Rescore and print the scorecard of the new set."""
     add_search_dirs(search_dirs)

@@ -33,7 +33,7 @@ def run_evaluations(
     *,
     resume: str | None,
     allow_drift: list[str],
-    store: Path | None,
+    store: str | None,
     search_dirs: list[Path],
     inline: bool,
     json: bool,
@@ -49,7 +49,7 @@ def run_evaluations(
     cards: list[Scorecard] = []
     complete, interrupted = True, False
     for config, run_id in runs:
-        card, ended, interrupted = _evaluate(config, run_id, str(root), allow_drift, inline)
+        card, ended, interrupted = _evaluate(config, run_id, root, allow_drift, inline)
         cards.append(card)
         complete = complete and ended
         if interrupted:
@@ -87,7 +87,7 @@ def _evaluate(
         except RunIncomplete as error:
             typer.echo(f"gym: {error}", err=True)
             complete = False
-    return scorecard(Store(Path(store)), run_id), complete, interrupted.is_set()
+    return scorecard(Store(store), run_id), complete, interrupted.is_set()
 
 
 @contextlib.asynccontextmanager
@@ -103,10 +103,12 @@ async def _watched(run: ActiveRun, interrupted: asyncio.Event) -> AsyncIterator[
         stopping.append(loop.create_task(run.stop()))
 
     stopping: list[asyncio.Task[None]] = []
+    before = signal.getsignal(signal.SIGINT)
     loop.add_signal_handler(signal.SIGINT, interrupt)
     try:
         async with watching(run):
             yield
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
         await asyncio.gather(*stopping)
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, before)

@@ -1,6 +1,5 @@
 """`gym runs`, `gym show` and `gym sql`: looking at what a store holds."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +11,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True)
 
-Store = Annotated[Path | None, typer.Option(help="The store; default $GYMFLOW_STORE, else ./gymflow-store.")]
+Store = Annotated[
+    str | None, typer.Option(metavar="PATH", help="The store; default $GYMFLOW_STORE, else ./gymflow-store.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

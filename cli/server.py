@@ -13,7 +13,7 @@ DEFAULT_PORT = 4200
 @app.command("up")
 def up(
     port: Annotated[int, typer.Option(min=1024, max=65535, help="Port on loopback.")] = DEFAULT_PORT,
-    store: Annotated[Path | None, typer.Option(help="The store that its deployments write to.")] = None,
+    store: Annotated[str | None, typer.Option(metavar="PATH", help="The store that its deployments write to.")] = None,
 ) -> None:
     """Start a Prefect server with its UI on loopback, register the deployments, and start a worker for them.
 

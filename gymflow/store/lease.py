@@ -14,17 +14,20 @@ from pathlib import Path
 
 import orjson
 
-from gymflow.errors import RunLocked
+from gymflow.errors import InputError, RunLocked
 
 _held: "weakref.WeakSet[Lease]" = weakref.WeakSet()
 
 
 class Lease:
     """Held from construction to `release`. Raises RunLocked, naming the owner, where another process (or another writer in
-    this one) holds it."""
+    this one) holds it, and InputError where the file system does not let it."""
 
     def __init__(self, path: Path, run_id: str) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise InputError(f"{path}: run {run_id} cannot be written ({error.strerror or error})") from error
         if not self._lock():
             owner = os.pread(self._descriptor, 4096, 0)
             self.release()
