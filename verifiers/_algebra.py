@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
+import mpmath  # type: ignore[import-untyped]
 import sympy
 from antlr4 import Token
 from latex2sympy2_extended.latex2sympy2 import ConversionConfig, NormalizationConfig, _Latex2Sympy, normalize_latex
@@ -24,6 +25,8 @@ _PLAIN_FUNCTIONS = re.compile(
     r"(?<![\\A-Za-z])(sqrt|sin|cos|tan|cot|sec|csc|log|ln|exp|pi|infty|inf|infinity)(?![A-Za-z])"
 )
 _RUN = re.compile(r"[^\W\d_]{2,}")
+_IMAGINARY = re.compile(r"(?<![A-Za-z\\])i(?![A-Za-z])")
+_INDEX = re.compile(r"\\(?:sum|prod)|_\{?i\b")
 _NATURAL = frozenset("nmk")
 _NORMALIZATION = NormalizationConfig(
     basic_latex=True, units=False, malformed_operators=True, nits=True, boxed="none", equations=False
@@ -40,8 +43,9 @@ _POINTS = (
 """Where expressions of up to six variables are compared."""
 _NATURAL_POINTS = (1, 2, 3, 4, 5, 6, 7, 8, 17, 40)
 _DIGITS = 30
-_AGREEMENT = sympy.Float("1e-22", _DIGITS)
-_NOTHING = sympy.Float("1e-60", _DIGITS)
+_AGREEMENT = mpmath.mpf("1e-22")
+_NOTHING = mpmath.mpf("1e-60")
+mpmath.mp.dps = _DIGITS
 
 
 class Unreadable(ValueError):
@@ -55,7 +59,7 @@ def read(text: str) -> Any:
     if not text or not _ALLOWED.fullmatch(text) or has_words(text):
         raise Unreadable("not mathematics")
     latex = normalize_latex(text, config=_NORMALIZATION)
-    is_complex = should_treat_as_complex(latex)
+    is_complex = should_treat_as_complex(latex) or bool(_IMAGINARY.search(latex) and not _INDEX.search(latex))
     value = _Whole(is_real=not is_complex, config=_CONVERSION).parse_all(latex)
     if is_complex and isinstance(value, sympy.Basic):
         value = value.xreplace({symbol: sympy.I for symbol in value.free_symbols if symbol.name == "i"})
@@ -131,37 +135,43 @@ def _equal_equations(gold: sympy.Eq, answer: sympy.Eq) -> bool:
     if not symbols or symbols != answer.free_symbols:
         return False
     ours, theirs = _exact(gold.lhs - gold.rhs), _exact(answer.lhs - answer.rhs)
-    quotient = sympy.simplify(ours / theirs)
-    if quotient.is_number:
-        return bool(quotient.is_finite and not quotient.is_zero)
+    quotient = ours / theirs
+    factor = _value(quotient, _points(symbols)[0])
+    if factor is not None and factor.real and _agree(quotient, sympy.Float(factor.real, _DIGITS)):
+        return True
     for symbol in sorted(symbols, key=str):
         expected, given = sympy.solve(ours, symbol), sympy.solve(theirs, symbol)
         if expected and len(expected) == len(given):
-            return all(any(sympy.simplify(one - other) == 0 for other in given) for one in expected)
+            return all(any(_agree(one, other) for other in given) for one in expected)
     return False
 
 
 def _agree(gold: sympy.Expr, answer: sympy.Expr) -> bool | None:
     """Equal to 22 digits wherever both are real (at two points at least), or different at one; None where that cannot be said."""
-    symbols = sorted(gold.free_symbols | answer.free_symbols, key=str)
+    symbols = gold.free_symbols | answer.free_symbols
     if not symbols:
-        ours, theirs = _number(gold, {}), _number(answer, {})
+        ours, theirs = _value(gold, {}), _value(answer, {})
         return None if ours is None or theirs is None else _close(ours, theirs)
     if len(symbols) > len(_POINTS[0]):
         return None
-    points = [{s: sympy.Float(value, _DIGITS) for s, value in zip(symbols, point, strict=False)} for point in _POINTS]
-    verdict = _agree_at(points, gold, answer)
+    verdict = _agree_at(_points(symbols), gold, answer)
     if verdict is not True and {str(symbol) for symbol in symbols} <= _NATURAL:
-        points = [{s: sympy.Integer(value + shift) for shift, s in enumerate(symbols)} for value in _NATURAL_POINTS]
+        names = sorted(symbols, key=str)
+        points = [{s: sympy.Integer(value + shift) for shift, s in enumerate(names)} for value in _NATURAL_POINTS]
         return _agree_at(points, gold, answer)
     return verdict
+
+
+def _points(symbols: set[sympy.Symbol]) -> list[dict[Any, Any]]:
+    names = sorted(symbols, key=str)
+    return [{s: sympy.Float(value, _DIGITS) for s, value in zip(names, point, strict=False)} for point in _POINTS]
 
 
 def _agree_at(points: list[dict[Any, Any]], gold: sympy.Expr, answer: sympy.Expr) -> bool | None:
     is_complex = gold.has(sympy.I) or answer.has(sympy.I)
     shared = 0
     for point in points:
-        ours, theirs = _number(gold, point), _number(answer, point)
+        ours, theirs = _value(gold, point), _value(answer, point)
         if ours is None or theirs is None or not (is_complex or (_is_real(ours) and _is_real(theirs))):
             continue
         if not _close(ours, theirs):
@@ -170,16 +180,20 @@ def _agree_at(points: list[dict[Any, Any]], gold: sympy.Expr, answer: sympy.Expr
     return True if shared >= 2 else None
 
 
-def _number(expression: sympy.Expr, point: dict[Any, Any]) -> Any:
-    """The value at a point, or None where it has no finite one."""
-    value = sympy.N(expression.xreplace(point), _DIGITS)
-    if not value.is_number or not value.is_finite:
+def _value(expression: sympy.Expr, point: dict[Any, Any]) -> Any:
+    """The value at a point as mpmath's complex number, or None where it has no finite one."""
+    value = expression.evalf(_DIGITS, subs=point)
+    if value.free_symbols:
+        value = expression.xreplace(point).evalf(_DIGITS)  # what does not evaluate term by term, such as an integral
+    real, imaginary = value.as_real_imag()
+    if not (real.is_Float or real.is_Rational) or not (imaginary.is_Float or imaginary.is_Rational):
         return None
-    return value if all(part.is_Float or part.is_Rational for part in value.as_real_imag()) else None
+    number = mpmath.mpc(mpmath.mpf(str(real)), mpmath.mpf(str(imaginary)))
+    return number if mpmath.isfinite(number) else None
 
 
 def _is_real(value: Any) -> bool:
-    return bool(abs(sympy.im(value)) <= _AGREEMENT * max(1, abs(value)))
+    return bool(abs(value.imag) <= _AGREEMENT * max(1, abs(value)))
 
 
 def _close(one: Any, other: Any) -> bool:

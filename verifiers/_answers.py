@@ -29,7 +29,7 @@ _JOINED = re.compile(
 _PHRASE = re.compile(
     r"(?:\banswers?\b(?:\s+(?:to|of|for)\s[^.:\n]{0,80}?)?|答案|答え|정답|\bantwort\b|\brespuesta\b|\br[ée]ponse\b"
     r"|\brisposta\b|\bresposta\b|\bответ\b)"
-    r"[ \t*_\"')]{0,8}(?:[:：=]|\bis\b|\bare\b|\bist\b|\bes\b|\best\b|是|为)[ \t*_:：]{0,8}",
+    r"[ \t*_\"')]{0,8}(?:[:：=]|\bis\b|\bare\b|\bist\b|\bes\b|\best\b|是|为|(?=\$|\\\(|\\\[))[ \t*_:：]{0,8}",
     re.IGNORECASE,
 )
 
@@ -82,6 +82,9 @@ def phrased(text: str) -> str | None:
     if not phrases:
         return None
     rest = text[phrases[-1].end() :].lstrip()
+    for opening, closing in (("$$", "$$"), ("\\[", "\\]")):
+        if rest.startswith(opening) and (end := rest.find(closing, 2)) > 0:
+            return rest[2:end].strip() or None
     line = rest.partition("\n")[0].strip()
     return bare(line) or None
 

@@ -21,7 +21,7 @@ MAX_LENGTH = 1000
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
 _CONTEXT = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _TOKEN = re.compile(
-    r"\s*(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+"
+    r"\s*(?:(?:[1-9]\d{0,2}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+"
     r"|\\(?:frac|sqrt|pi|cdot|times|div)(?![A-Za-z])|\*\*|[-+*/^(){}\[\]!])"
 )
 

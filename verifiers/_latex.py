@@ -72,7 +72,10 @@ _PERCENT = re.compile(r"\s*(?:\\%|%|\bper\s?cent\b)")
 _EXPONENT = re.compile(r"\^\s*(-?\d{2,})")
 _DIGIT_GROUPS = re.compile(r"(?<![\d.])\d{1,3}(?: \d{3})+(?![\d])")
 _SCIENTIFIC = re.compile(r"(?<![A-Za-z\d.])(\d+(?:\.\d+)?)[eE]([+-]?\d{1,4})(?![\dA-Za-z.])")
-_TAIL = ".,;:?。，；* "
+_HEAD, _TAIL = ",;:* ", ".,;:?。，；* "
+_BOLD = re.compile(r"(?<!\w)\*\*([^*]+)\*\*(?!\w)")
+_REPEATING = re.compile(r"(?<![\d.])(\d*)\.(\d*)\\overline\{(\d+)\}")
+_EMPTY_SET = re.compile(r"\\(?:emptyset|varnothing)(?![A-Za-z])")
 
 _CURRENCY = re.compile(r"^[€£¥₹]\s*|\s*[€£¥₹]$")
 
@@ -84,7 +87,8 @@ def normalize(text: str) -> str:
     text = _DRESSING.sub(_undressed, text).strip()
     if text.isdecimal():
         return text
-    text = text.replace("**", "") if "**" in text and not re.search(r"\w\*\*\w", text) else text
+    if "**" in text:
+        text = _BOLD.sub(r"\1", text)
     text = _LIST_WORD.sub(", ", text)
     if "\\" in text:
         text = _TEXT.sub(_text, text)
@@ -92,12 +96,13 @@ def normalize(text: str) -> str:
         text = _SHORT_FRACTION.sub(_braced, text)
         text = _FRACTION_TAIL.sub(r"\1{\2}", text)
         text = _SHORT_ROOT.sub(r"\\sqrt{\1}", text)
+        text = _EMPTY_SET.sub(r"\\{\\}", _REPEATING.sub(_repeating, text))
     text = _SPACE.sub(" ", text.replace("{,}", ","))
     text = _PERCENT.sub("%", _DEGREES.sub("", text))
     text = _EXPONENT.sub(r"^{\1}", text)
     text = _DIGIT_GROUPS.sub(lambda match: match.group().replace(" ", ""), text)
     text = _SCIENTIFIC.sub(r"\1*10^{\2}", text)
-    text = _CURRENCY.sub("", text.strip(_TAIL))
+    text = _CURRENCY.sub("", text.rstrip(_TAIL).lstrip(_HEAD))
     while text.startswith("{") and text.endswith("}") and _closes_at_end(text):
         text = text[1:-1].strip()
     return text
@@ -140,6 +145,14 @@ def _braced(match: re.Match[str]) -> str:
     if match["a"] is not None:
         return rf"\frac{{{match['a']}}}{{{match['b']}}}"
     return rf"\frac{{{match[1]}}}{{{match[2]}}}"
+
+
+def _repeating(match: re.Match[str]) -> str:
+    """The fraction that a repeating decimal is."""
+    whole, fixed, period = match.groups()
+    shift = 10 ** len(fixed)
+    nines = shift * (10 ** len(period) - 1)
+    return rf"\frac{{{int(whole + fixed + period) - int((whole + fixed) or 0)}}}{{{nines}}}"
 
 
 def _closes_at_end(text: str) -> bool:

@@ -74,10 +74,10 @@ def is_inequality(text: str) -> bool:
     return "=" not in text and RELATION.search(text) is not None
 
 
-def has_decimal_comma(gold: str, answer: str) -> bool:
-    """Whether the answer writes the expected 3.14 as 3,14, as most of Europe does."""
-    digits = re.fullmatch(r"(-?\d+),(\d+)", answer)
-    return digits is not None and "." in gold and agree(gold, f"{digits[1]}.{digits[2]}") is True
+def has_decimal_comma(one: str, other: str) -> bool:
+    """Whether the other writes a decimal such as 3.14 as 3,14, as most of Europe does."""
+    digits = re.fullmatch(r"(-?\d+),(\d+)", other)
+    return digits is not None and "." in one and agree(one, f"{digits[1]}.{digits[2]}") is True
 
 
 def compact(text: str) -> str:
@@ -139,7 +139,7 @@ def _in_number(text: str, position: int) -> bool:
     """Whether the separator is a comma within one number such as 12,345."""
     return (
         re.match(r",\d{3}(?!\d)", text[position:]) is not None
-        and re.search(r"(?<![\d,])\d{1,3}(?:,\d{3})*$", text[:position]) is not None
+        and re.search(r"(?<![\d,])[1-9]\d{0,2}(?:,\d{3})*$", text[:position]) is not None
     )
 
 

@@ -27,6 +27,8 @@ from gymflow.verifiers._units import clean, split_units
 
 MAX_DEPTH = 8
 
+_NAMED_SET = re.compile(r"\\(?:mathbb|setminus|cap)(?![A-Za-z])")
+
 
 class OtherUnit(ValueError):
     """Both answers have a known unit, and not the same."""
@@ -54,10 +56,13 @@ def _equal(gold: str, answer: str, *, depth: int) -> bool:
     if expected is None and given is None:
         return _equal_leaves(gold, answer)
     kinds = {one.kind for one in (expected, given) if one is not None}
-    if expected is None and "list" in kinds and has_decimal_comma(gold, answer):
-        return True
-    if is_inequality(gold) != is_inequality(answer) and "list" not in kinds:
-        return _equal_symbolically(gold, answer)  # 1 < x < 2 is (1, 2)
+    if expected is None or given is None:
+        if kinds == {"list"} and (has_decimal_comma(gold, answer) or has_decimal_comma(answer, gold)):
+            return True
+        if kinds == {"ratio"}:
+            return _is_quotient(expected or given, answer if given is None else gold)
+        if kinds != {"list"} and (is_inequality(gold) != is_inequality(answer) or _NAMED_SET.search(gold + answer)):
+            return _equal_symbolically(gold, answer)  # 1 < x < 2 is (1, 2)
     return _equal_structures(
         expected or Structure("single", (gold,)), given or Structure("single", (answer,)), depth=depth + 1
     )
@@ -113,6 +118,15 @@ def _same_ratio(gold: tuple[str, ...], answer: tuple[str, ...]) -> bool | None:
     if not all(isinstance(term, Fraction) for term in (*ours, *theirs)):
         return None
     return all(ours[0] * other == theirs[0] * one for one, other in zip(ours, theirs, strict=True)) and any(theirs)
+
+
+def _is_quotient(ratio: Structure | None, text: str) -> bool:
+    """3:4 is 3/4."""
+    assert ratio is not None
+    terms = [evaluate(clean(part)) for part in ratio.parts]
+    if len(terms) != 2 or not isinstance(terms[0], Fraction) or not isinstance(terms[1], Fraction) or not terms[1]:
+        return False
+    return bool(evaluate(clean(text)) == terms[0] / terms[1])
 
 
 def _equal_leaves(gold: str, answer: str) -> bool:

@@ -95,7 +95,8 @@ async def bench_math(verdicts: int) -> None:
     assert wrong == 0
 
 
-async def bench_mcqa(repeats: int = 20_000) -> None:
+async def bench_mcqa(batches: int = 60, batch: int = 300) -> None:
+    """Prints the median and the best batch: the best is what the code costs, the rest is what else the machine does."""
     options = ["a mitochondrion", "a chloroplast", "the nucleus", "a ribosome"]
     task = McqaTask(options=options, expected_answer="C")
     verifier = Mcqa()
@@ -106,14 +107,17 @@ async def bench_mcqa(repeats: int = 20_000) -> None:
         ("none", "I am not sure."),
     ):
         text = REASONING[: 1000 - len(ending)] + "\n" + ending
-        response = {
-            "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}]
-        }
-        begun = time.process_time()
-        for _ in range(repeats):
-            await verifier.verify(task, Evidence(response=response))
-        cost = (time.process_time() - begun) / repeats
-        print(f"mcqa  {name:7} {cost * 1e6:.1f} µs of CPU for a {len(text)}-character answer")
+        response = said(text).response
+        costs = []
+        for _ in range(batches):
+            begun = time.process_time()
+            for _ in range(batch):
+                await verifier.verify(task, Evidence(response=response))
+            costs.append((time.process_time() - begun) / batch * 1e6)
+        costs.sort()
+        print(
+            f"mcqa  {name:7} {costs[len(costs) // 2]:.1f} µs of CPU, {costs[0]:.1f} at best, for {len(text)} characters"
+        )
 
 
 if __name__ == "__main__":
