@@ -24,8 +24,7 @@ async def prepare(
     if config.reuse == "store":
         require_pinned(gateway, config.models_sampled)
     planner = Planner(config, registry, gateway.identities())
-    async with gateway:
-        await gateway.probe()
+    await gateway.preflight()
     if store.layout.run(run_id).document.exists():
         return _extend(store, run_id, config, planner, accept_drift)
     tasks = list(planner.tasks())
