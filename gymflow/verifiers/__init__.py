@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict
 
+from gymflow.contracts.outcome import VerdictFailure
 from gymflow.contracts.verdict import Anchor, Verdict
 from gymflow.paths import shipped
 from gymflow.verifiers.evidence import Evidence
@@ -40,9 +41,13 @@ class Parameters(BaseModel):
 class VerifierError(Exception):
     """The verifier could not decide: recorded as `verifier_error`, never as a reward of zero."""
 
+    failure: ClassVar[VerdictFailure] = VerdictFailure.VERIFIER_ERROR
+
 
 class VerifierTimeout(VerifierError):
     """It could not decide in time: recorded as `verifier_timeout`."""
+
+    failure = VerdictFailure.VERIFIER_TIMEOUT
 
 
 class Verifier(Generic[TaskFields]):
