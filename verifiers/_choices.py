@@ -31,7 +31,10 @@ _WORDS = (
     *((word, "pick") for word in ("choose", "chose", "select", "pick", "go with", "going with", "opt for")),
     *((word, "judgement") for word in (" correct", " right", " best", " answer")),
 )
-_ALL_WORDS = (*_WORDS, *((word, "name") for word in ("réponse", "ответ", "答案", "选项", "答え", "정답")))
+_ALL_WORDS = (
+    *_WORDS,
+    *((word, "name") for word in ("réponse", "ответ", "答案", "答え", "정답", "故选", "应选", "选择")),
+)
 _TAIL = 400
 _OCCURRENCES = 4
 """How many of each are looked at, from the end."""
@@ -41,7 +44,7 @@ _PHRASE = re.compile(
     r"(?: to (?:the|this) question| here| letter)?[\s*_\"')]{0,4}"
     r"(?:[:=]|(?:is|should be|would be|must be|will be|ist|es|est)\b)[\s:]{0,4}"
     r"|(?:choose|chose|select|pick|go(?:ing)? with|opt for)\b[\s:]{0,4}"
-    r"|(?:答案|选项|答え|정답)\s{0,4}(?:[:是为は은]\s{0,4}){0,2}"
+    r"|(?:答案|选项|答え|정답|故选|应选|选择)\s{0,4}(?:[:是为は은选]\s{0,4}){0,2}"
 )
 _QUALIFIED = re.compile(
     r"(?:correct|best|right|final|my|chosen|selected|appropriate|likely|accurate|valid)[\s*_]{1,4}$"
@@ -92,21 +95,18 @@ def committed(text: str, options: Mapping[str, str], *, lenient: bool = False) -
     lowered = text.lower()
     if len(lowered) != len(text):
         lowered = text  # a few capitals become two characters; then only lower-case phrases are found
-    for content, whole in _candidates(text, lowered):
-        if (found := read_choice(content, options, whole=whole)) is not None:
+    for content in _candidates(text, lowered):
+        if (found := read_choice(content, options)) is not None:
             return found
     return _anywhere(text, options) if lenient else NO_CHOICE
 
 
-def read_choice(content: str, options: Mapping[str, str], *, whole: bool) -> Choice | None:
-    """The option that a stated answer names, by letter or by text; None where it names none.
-
-    `whole`: the content is all of a box, tag or line, so that what follows the letter is not prose.
-    """
+def read_choice(content: str, options: Mapping[str, str]) -> Choice | None:
+    """The option that a stated answer names, by letter or by text; None where it names none."""
     dressed = _DRESS.match(content)
     bare = content[dressed.end() :] if dressed else content
     label = _LABEL.match(bare)
-    if label is not None and (found := _labelled(label, bare[label.end() :], options, whole=whole)) is not None:
+    if label is not None and (found := _labelled(label, bare[label.end() :], options)) is not None:
         return found
     return restated(content, options) or (restated(bare, options) if bare is not content else None)
 
@@ -136,8 +136,8 @@ def normalized(text: str) -> str:
     return text.removeprefix("\\text{").removeprefix("the ").strip()
 
 
-def _candidates(text: str, lowered: str) -> Iterator[tuple[str, bool]]:
-    """(content, whether it is complete) of what may be a commitment, from the end of the text to its beginning."""
+def _candidates(text: str, lowered: str) -> Iterator[str]:
+    """What may state the answer, from the end of the text to its beginning."""
     last_line = text.rstrip().rfind("\n") + 1
     marks: list[tuple[int, str, str]] = [(last_line, "line", "")]
     if boxed := stated_boxes(text):
@@ -161,21 +161,23 @@ def _candidates(text: str, lowered: str) -> Iterator[tuple[str, bool]]:
                 found.append((position, kind, ""))
         for position, kind, content in sorted(found, reverse=True):
             if kind == "whole":
-                yield content, True
+                yield content
             elif kind == "line":
                 yield _last_line(text)
             elif kind == "judgement":
                 if (letter := _judged(text, position)) is not None:
-                    yield letter, True
+                    yield letter
             elif (rest := _phrased(text, lowered, position, named=kind == "name")) is not None:
-                yield rest, False
+                yield rest
         end = start
 
 
-def _last_line(text: str) -> tuple[str, bool]:
+def _last_line(text: str) -> str:
     line = text.rstrip().rpartition("\n")[2]
     match = _LINE.fullmatch(line) or _LABELLED_LINE.fullmatch(line)
-    return (match["letter"], True) if match else (line if len(line) < 300 else "", True)
+    if match is not None:
+        return str(match["letter"])
+    return line if len(line) < 300 else ""
 
 
 def _judged(text: str, position: int) -> str | None:
@@ -215,30 +217,28 @@ def _rest(text: str, start: int) -> str:
     return text[end : stop if stop >= 0 else len(text)][:600]
 
 
-def _labelled(label: re.Match[str], rest: str, options: Mapping[str, str], *, whole: bool) -> Choice | None:
-    letter = label["letter"]
-    bracketed = bool(label["open"] and label["close"])
-    if not bracketed and not (whole and not rest.strip()):
-        if letter in "ai" or (letter.islower() and rest[:1] not in ("", ".", ",", ")", ":", ";", "*", "$", "}", "<")):
-            if letter in "ai" and rest.strip(" .*)}$") == "":
-                pass
-            else:
-                return None
-        if (
-            letter in "AI"
-            and rest[:1] in (" ", "\t")
-            and rest.strip()
-            and not _REASONED.match(rest)
-            and not _SECOND.match(rest)
-        ):
-            return None
-    letter = letter.upper()
+def _labelled(label: re.Match[str], rest: str, options: Mapping[str, str]) -> Choice | None:
+    """The choice that a letter at the beginning of a stated answer is; None where it is a word of prose."""
+    if not label["close"] and not _stands_alone(label["letter"], rest):
+        return None
+    letter = label["letter"].upper()
     second = _SECOND.match(rest)
     if second is not None and second["other"] != letter and second["other"] in options:
         return Choice(None, f"names both {letter} and {second['other']}")
     if letter not in options:
         return Choice(None, f"{letter} is none of the options")
     return Choice(letter)
+
+
+def _stands_alone(letter: str, rest: str) -> bool:
+    """Whether a letter without a bracket is a label: `a` and `I` are words if more than a reason follows."""
+    if not rest.strip(" .*)}$"):
+        return True
+    if letter.islower():
+        return letter not in "ai" and rest[0] in ".,:;*$}<"
+    if letter in "AI" and rest[0] in " \t":
+        return _REASONED.match(rest) is not None or _SECOND.match(rest) is not None
+    return True
 
 
 def _anywhere(text: str, options: Mapping[str, str]) -> Choice:

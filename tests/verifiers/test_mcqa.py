@@ -49,6 +49,14 @@ ROW = {"options": [{letter: text} for letter, text in OPTIONS.items()], "expecte
         ("答案是【Ｃ】", "C"),
         ("Die Antwort ist C.", "C"),
         ("La réponse est B.", "B"),
+        ("综上所述，故选：C。", "C"),
+        ("The answer is b) London", "B"),
+        ("The answer is a)", "A"),
+        ('{"answer": "C"}', "C"),
+        ("I am torn between A and B, but the answer is probably B.", "B"),
+        ("$$\\boxed{\\text{Option C}}$$", "C"),
+        ("\\boxed{\\mathrm{C}}", "C"),
+        ("Answer\nC", "C"),
     ],
 )
 def test_a_commitment_is_read(text: str, letter: str) -> None:
@@ -67,6 +75,8 @@ def test_a_commitment_is_read(text: str, letter: str) -> None:
         ("Option A is incorrect. Option B is incorrect. Hence the correct answer is option C", "C"),
         ("The answer is B, and A is wrong", "B"),
         ("Answer: Let's think. ... Answer: D", "D"),
+        ("A, B, and D are incorrect. C is correct.", "C"),
+        ("The answer is B and not C", "B"),
     ],
 )
 def test_the_last_commitment_that_is_not_negated_counts(text: str, letter: str) -> None:
@@ -82,6 +92,7 @@ def test_the_last_commitment_that_is_not_negated_counts(text: str, letter: str) 
         ("\\boxed{A, B}", "both"),
         ("\\boxed{C} or \\boxed{D}", "both"),
         ("Answer: A/B/C/D", "both"),
+        ("Answer: (B) and (C)", "both"),
         ("Answer: F", "none of the options"),
         ("\\boxed{Z}", "none of the options"),
         ("The answer is not A.", "no option"),
