@@ -71,6 +71,12 @@ class Gateway:
         """A model by its name in the run."""
         return self._upstreams[model]
 
+    @property
+    def waiting_for(self) -> dict[str, str]:
+        """The models whose endpoints are out of reach now, by name, with the reason; their calls wait."""
+        reasons = {name: upstream.health.reason for name, upstream in self._upstreams.items()}
+        return {name: reason for name, reason in reasons.items() if reason is not None}
+
     def identities(self) -> dict[str, ModelIdentity]:
         """By model name; what the keys of rollouts digest."""
         return {name: upstream.provider.identity() for name, upstream in self._upstreams.items()}

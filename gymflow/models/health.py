@@ -30,6 +30,8 @@ class Health:
         self._doubts = 0
         self._prober: asyncio.Task[None] | None = None
         self._down: EndpointDown | None = None
+        self.reason: str | None = None
+        """Why calls wait now, in the endpoint's own words where it has any."""
 
     @property
     def paused(self) -> bool:
@@ -55,6 +57,7 @@ class Health:
             return
         self._doubts += 1
         if (unreachable or self._doubts >= _DOUBTFUL_IN_A_ROW) and not self.paused:
+            self.reason = error.message
             self._prober = asyncio.create_task(self._watch(error))
 
     async def close(self) -> None:
@@ -73,8 +76,10 @@ class Health:
                         await self._probe()
                 except (ModelError, TimeoutError) as failure:
                     error = failure if isinstance(failure, ModelError) else error
+                    self.reason = error.message
                 else:
                     self._doubts = 0
+                    self.reason = None
                     return
                 left = began + self._unreachable_s - loop.time()
                 if left <= 0:

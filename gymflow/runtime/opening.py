@@ -12,7 +12,7 @@ from gymflow.registry import Registry
 from gymflow.runtime.active import ActiveRun, holding, watcher
 from gymflow.runtime.components import RunAgent, RunEnvironment, effective_sampling, run_agent, run_environment
 from gymflow.runtime.pool import Pool
-from gymflow.runtime.progress import Progress
+from gymflow.runtime.progress import Progress, earlier_rewards
 from gymflow.runtime.reusing import reuse
 from gymflow.runtime.rollout import Player
 from gymflow.runtime.scoring import verdict_set_of
@@ -60,7 +60,11 @@ async def opened(run_id: str, store: str | None) -> AsyncIterator[ActiveRun]:
                 drift=keys.digest(document.fingerprint.sampling) if document.accepted_drift else None,
             ),
             pool=await stack.enter_async_context(Pool(config.limits.concurrency)),
-            progress=Progress(planned=len(plan), already=len(completed)),
+            progress=Progress(
+                planned=len(plan),
+                already=len(completed),
+                rewards=earlier_rewards(place, run_id, chosen.name) if completed else {},
+            ),
             plan=plan,
             tasks=TaskTable(reader.layout),
             completed=completed,

@@ -8,13 +8,23 @@ from dataclasses import dataclass, field
 from gymflow.contracts.outcome import Status
 from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.verdict import VerdictRecord
+from gymflow.store import Store, connect
 
 RATE_WINDOW_S = 15.0
+FEW = 5
+"""Recent rollouts from which there is a recent pace."""
+EARLIER = """
+    SELECT environment, count(*)::DOUBLE, sum(reward), sum(reward * reward)
+    FROM outcomes
+    WHERE run_id = $run_id AND verdict_set = $verdict_set AND outcome = 'scored'
+    GROUP BY environment
+"""
 
 
 @dataclass
 class Progress:
-    """Counts of one run. Rewards are accumulated per environment as count, sum and sum of squares."""
+    """Counts of one run. Rewards are accumulated per environment as count, sum and sum of squares; those of a resumed run begin
+    with what it holds."""
 
     planned: int = 0
     already: int = 0
@@ -23,7 +33,6 @@ class Progress:
     unverified: Counter[str] = field(default_factory=Counter)
     rewards: dict[str, list[float]] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
-    paused: str | None = None
     _recent: deque[tuple[float, int]] = field(default_factory=deque)
 
     def count(self, record: RolloutRecord, verdict: VerdictRecord | None) -> None:
@@ -58,11 +67,18 @@ class Progress:
         return sum(tokens for _, tokens in self._recent) / span
 
     def remaining_s(self) -> float | None:
-        """Seconds left at the recent pace; None while there is none."""
-        if len(self._recent) < 2:
+        """Seconds left at the recent pace, or at that since the start where rollouts take longer; None while there is none."""
+        if not self.done:
             return None
+        if len(self._recent) < FEW:
+            return self.left * self.elapsed_s / self.done
         span = time.monotonic() - self._recent[0][0]
-        return self.left * span / len(self._recent) if span > 0 else None
+        return self.left * span / len(self._recent)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since this process began to work on the run."""
+        return time.monotonic() - self.started
 
     def reward(self, environment: str) -> tuple[float, float] | None:
         """Mean reward so far and half its 95 % interval, over rollouts as if independent: a preview, not the score."""
@@ -74,3 +90,10 @@ class Progress:
             return mean, math.inf
         variance = max(totals[2] - n * mean * mean, 0.0) / (n - 1)
         return mean, 1.96 * math.sqrt(variance / n)
+
+
+def earlier_rewards(store: Store, run_id: str, verdict_set: str) -> dict[str, list[float]]:
+    """What a run holds already, as `Progress.rewards` begins with it."""
+    with connect(store.root, runs=[run_id]) as connection:
+        found = connection.execute(EARLIER, {"run_id": run_id, "verdict_set": verdict_set}).fetchall()
+    return {environment: list(sums) for environment, *sums in found}
