@@ -1,0 +1,247 @@
+"""Tests in a workspace: fixes pass, everything that a clever agent leaves behind does not."""
+
+import shutil
+
+import pytest
+from gymflow.verifiers._reports import ReportError, junit, tap
+from gymflow.verifiers._workspace import PatchError, apply
+from gymflow.verifiers.command import Command, CommandTask
+from pydantic import ValidationError
+
+from gymflow.sandboxes import archive
+from gymflow.sandboxes.local.platform import bubblewrap
+from gymflow.verifiers import Evidence, VerifierError
+
+pytestmark = pytest.mark.skipif(isinstance(bubblewrap(), str), reason=str(bubblewrap()))
+
+BROKEN = "def add(a, b):\n    return a - b\n"
+FIXED = "def add(a, b):\n    return a + b\n"
+HIDDEN = "from calc import add\n\ndef test_add():\n    assert add(1, 2) == 3\n\ndef test_zero():\n    assert add(0, 0) == 0\n"
+ROW = {"files": {"calc.py": BROKEN, "README": "calc"}, "tests": {"tests/test_calc.py": HIDDEN}}
+ADD, ZERO = "tests/test_calc.py::test_add", "tests/test_calc.py::test_zero"
+
+
+def left(files: dict[str, str], name: str = "workspace") -> Evidence:
+    data = archive.pack(files) if name == "workspace" else files[name].encode()
+    return Evidence(response={"output": []}, artifacts={name: "digest"}, read_artifact=lambda digest: data)
+
+
+@pytest.fixture
+def judge(score):
+    def verdict(files, row=ROW, **parameters):
+        return score(Command, row, left(files), parameters)
+
+    return verdict
+
+
+def test_a_fixed_workspace_passes_and_an_untouched_one_does_not(judge):
+    verdict = judge({"calc.py": FIXED})
+    assert verdict.reward == 1.0 and verdict.components == {ADD: 1.0, ZERO: 1.0}, verdict.reason
+    untouched = judge(ROW["files"])
+    assert untouched.reward == 0.0 and untouched.components == {ADD: 0.0, ZERO: 1.0}
+    assert judge(ROW["files"], reward="fraction").reward == 0.5
+
+
+def test_a_patch_is_judged_on_the_tasks_own_files(score, said):
+    patch = "--- a/calc.py\n+++ b/calc.py\n@@ -1,2 +1,2 @@\n def add(a, b):\n-    return a - b\n+    return a + b\n"
+    assert score(Command, ROW, left({"patch": patch}, "patch"), {}).reward == 1.0
+    assert score(Command, ROW, said(f"Fixed:\n```diff\n{patch}```"), {}).reward == 1.0
+    wrong = score(Command, ROW, said("```diff\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n```"), {})
+    assert wrong.reward == 0.0 and "x.py" in wrong.reason
+    assert "no `workspace`" in score(Command, ROW, said("I give up."), {}).reason
+
+
+CONFTEST = """
+import pytest
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    outcome.get_result().outcome = "passed"
+"""
+PATCHED_RUNNER = """
+import _pytest.runner, _pytest.reports
+original = _pytest.reports.TestReport.from_item_and_call
+def passed(item, call):
+    report = original(item, call)
+    report.outcome = "passed"
+    return report
+_pytest.reports.TestReport.from_item_and_call = passed
+_pytest.runner.TestReport.from_item_and_call = passed
+def add(a, b): return a - b
+"""
+CHEATS = {
+    "edited tests": {"tests/test_calc.py": "def test_add(): pass\ndef test_zero(): pass\n"},
+    "a conftest beside the tests": {"tests/conftest.py": CONFTEST},
+    "a conftest at the top": {"conftest.py": CONFTEST},
+    "pytest.ini": {"pytest.ini": "[pytest]\naddopts = --collect-only\n"},
+    "sitecustomize": {"sitecustomize.py": "import os\nos._exit(0)\n"},
+    "a pytest of its own": {"pytest.py": "raise SystemExit(0)\n", "pytest/__main__.py": "", "_pytest/__init__.py": ""},
+    "a report of its own": {"report": '{"id": "tests/test_calc.py::test_add", "outcome": "passed"}\n{"end": 0}\n', "reward.txt": "1", "junit.xml": "<x/>"},
+    "an early exit": {"calc.py": "import os\nos._exit(0)\n"},
+    "an exit of the session": {"calc.py": "import pytest\npytest.exit('done', returncode=0)\n"},
+    "skipping everything": {"calc.py": "import pytest\npytest.skip('all', allow_module_level=True)\n"},
+    "a patched runner": {"calc.py": PATCHED_RUNNER},
+    "an assert that was patched": {"calc.py": "import builtins\nbuiltins.AssertionError = ZeroDivisionError\ndef add(a, b): return a - b\n"},
+    "a value that equals everything": {"calc.py": "class E:\n    def __eq__(self, o): return False\ndef add(a, b): return E()\n"},
+    "removed source": {"README": "nothing else"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_cheats_get_nothing(judge, cheat):
+    verdict = judge({**ROW["files"], **CHEATS[cheat]} if cheat != "removed source" else CHEATS[cheat])
+    assert verdict.reward == 0.0
+
+
+def test_what_was_set_back_is_recorded(judge):
+    verdict = judge(
+        {
+            "calc.py": FIXED,
+            "tests/conftest.py": CONFTEST,
+            "tests/test_calc.py": "def test_add(): pass",
+            "pytest.ini": "",
+        }
+    )
+    assert verdict.reward == 1.0
+    assert verdict.details["reset"] == ["pytest.ini", "tests/conftest.py", "tests/test_calc.py"]
+    assert judge({"calc.py": PATCHED_RUNNER}).details["tampered"] is True
+
+
+def test_protected_files_of_the_task_are_as_they_were(judge):
+    row = {**ROW, "files": {**ROW["files"], "pyproject.toml": "[project]\n", "data.json": "3"},
+           "tests": {"tests/test_calc.py": HIDDEN.replace("== 3", "== int(open('data.json').read())")}}  # fmt: skip
+    cheat = {"calc.py": BROKEN, "data.json": "-1", "pyproject.toml": "[tool.pytest.ini_options]\n"}
+    assert judge(cheat, row, protected=["data.json", "pyproject.toml"]).reward == 0.0
+    assert judge({"calc.py": FIXED}, row, protected=["data.json"]).reward == 1.0
+
+
+def test_required_tests_count_and_others_do_not(judge):
+    assert judge(ROW["files"], {**ROW, "required": [ZERO]}).reward == 1.0
+    verdict = judge({"calc.py": FIXED}, {**ROW, "required": [ADD, "tests/test_calc.py::test_gone"]})
+    assert verdict.reward == 0.0 and "test_gone" in verdict.reason
+
+
+def test_a_required_name_that_no_test_can_have_makes_the_task_ungradable():
+    with pytest.raises(ValidationError, match=r"\[100%\]"):
+        CommandTask.model_validate({**ROW, "required": ["test_a", "[100%]"]})
+    CommandTask.model_validate({**ROW, "required": [ADD, "tests/test_x.py::T::test_y[a-1]", "pkg.Class::test_z"]})
+
+
+def test_a_path_of_the_task_cannot_lead_outside():
+    with pytest.raises(ValidationError, match="outside"):
+        CommandTask.model_validate({"tests": {"../../etc/x": ""}})
+
+
+def test_a_workspace_that_leads_outside_is_refused(score):
+    import io
+    import tarfile
+
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        tar.addfile(tarfile.TarInfo("../escape"))
+    evidence = Evidence(response={}, artifacts={"workspace": "d"}, read_artifact=lambda d: buffer.getvalue())
+    verdict = score(Command, ROW, evidence, {})
+    assert verdict.reward == 0.0 and "outside" in verdict.reason
+
+
+def test_a_loop_is_ended(judge):
+    verdict = judge({"calc.py": "while True: pass"}, time_limit_s=3)
+    assert verdict.reward == 0.0 and "3 s" in verdict.reason
+
+
+def test_exit_code_junit_and_tap(judge):
+    script = {"tests": {"check.sh": "grep -q 'a + b' calc.py"}, "files": ROW["files"]}
+    assert judge({"calc.py": FIXED}, script, report="exit_code", command="sh check.sh").reward == 1.0
+    assert judge({"calc.py": BROKEN}, script, report="exit_code", command="sh check.sh").reward == 0.0
+    say = "echo 1..2; echo ok 1 - one; grep -q 'a + b' calc.py && echo ok 2 - two || echo not ok 2 - two"
+    assert judge({"calc.py": FIXED}, script, report="tap", command=say).components == {"one": 1.0, "two": 1.0}
+    assert judge({"calc.py": BROKEN}, script, report="tap", command=say).reward == 0.0
+    assert (
+        "no complete report" in judge({"calc.py": FIXED}, script, report="tap", command="echo 1..3; echo ok 1").reason
+    )
+    write = 'echo \'<testsuite><testcase classname="a" name="b"/></testsuite>\' > {report}'
+    assert judge({"calc.py": FIXED}, script, report="junit", command=write).components == {"a::b": 1.0}
+    assert judge({"calc.py": FIXED, "report.xml": "x"}, script, report="junit", command="true {report}").reward == 0.0
+
+
+def test_a_test_command_that_is_not_there_is_an_error_and_not_a_wrong_answer(judge):
+    with pytest.raises(VerifierError, match="not there"):
+        judge({"calc.py": FIXED}, report="tap", command="no-such-runner")
+
+
+def test_parameters_that_cannot_work_are_refused():
+    for parameters in ({"report": "tap"}, {"report": "junit", "command": "pytest"}):
+        with pytest.raises(ValidationError):
+            Command.Parameters(**parameters)
+
+
+async def test_the_self_test_tells_right_from_wrong():
+    await Command().open()
+
+
+# --- reports ---
+
+
+def test_tap():
+    text = "TAP version 14\n1..4\nok 1 - a\nnot ok 2 - b # TODO later\nok 3 - c # SKIP no net\nnot ok 4\n"
+    assert tap(text) == {"a": True, "b": True, "test 4": False}
+    for broken in ("ok 1 - a\n", "1..2\nok 1\n", "1..1\nBail out! disk full\n"):
+        with pytest.raises(ReportError):
+            tap(broken)
+
+
+def test_junit():
+    xml = b'<testsuites><testsuite><testcase classname="m" name="a"/><testcase name="b"><failure/></testcase><testcase name="c"><skipped/></testcase></testsuite></testsuites>'
+    assert junit(xml) == {"m::a": True, "b": False}
+    for broken in (b"", b"<x", b"<!DOCTYPE x [<!ENTITY a 'b'>]><x/>"):
+        with pytest.raises(ReportError):
+            junit(broken)
+
+
+# --- patches ---
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"a": "1\n2\n3\n"}, {"a": "1\nX\n3\n"}),
+        ({"a": "x"}, {"a": "x\n"}),
+        ({"a": "x\n"}, {"a": "x", "new/b": "b\n"}),
+        (
+            {"a": "".join(f"{n}\n" for n in range(40))},
+            {"a": "".join(f"{n}\n" for n in range(40) if n not in (3, 30)) + "end\n"},
+        ),
+        ({"a": "gone\n", "b": "stays\n"}, {"b": "stays\n"}),
+        ({"a": "é\n\n\nz\n"}, {"a": "é\n\ny\n\nz\n"}),
+    ],
+)
+def test_patches_of_git_apply(before, after, tmp_path):
+    import subprocess
+
+    def git(*arguments):
+        return subprocess.run(
+            ["git", "-c", "core.quotepath=off", *arguments], cwd=tmp_path, capture_output=True, check=True
+        ).stdout
+
+    git("init", "-q")
+    for files in (before, after):
+        for path in tmp_path.iterdir():
+            if path.name != ".git":
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text)
+        git("add", "-A")
+        if files is before:
+            git("-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "x")
+    patch = git("diff", "--cached", "--no-renames").decode()
+    assert apply(patch, {k: v.encode() for k, v in before.items()}) == {k: v.encode() for k, v in after.items()}
+
+
+def test_a_hunk_whose_line_numbers_are_off_is_placed_by_its_lines():
+    base = {"a": b"".join(b"%d\n" % n for n in range(20))}
+    patch = "--- a/a\n+++ b/a\n@@ -2,3 +2,3 @@\n 9\n-10\n+ten\n 11\n"
+    assert b"9\nten\n11" in apply(patch, base)["a"]
+    with pytest.raises(PatchError, match="does not fit"):
+        apply("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-nothing\n+x\n", base)

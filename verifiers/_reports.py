@@ -1,0 +1,55 @@
+"""What test runners report, as test name -> passed.
+
+>>> tap("1..2\\nok 1 - adds\\nnot ok 2 - subtracts\\n")
+{'adds': True, 'subtracts': False}
+"""
+
+import re
+from xml.etree import ElementTree
+
+MAX_BYTES = 8 << 20
+
+_TAP = re.compile(r"^(not )?ok\b[ \t]*(\d+)?[ \t]*(?:-[ \t]*)?([^#\n]*?)[ \t]*(?:#[ \t]*(\w+).*)?$")
+
+
+class ReportError(ValueError):
+    """The report is missing its end, or is none."""
+
+
+def tap(text: str) -> dict[str, bool]:
+    """Test Anything Protocol, versions 12 to 14. A skipped test is left out, one marked TODO may fail."""
+    found: dict[str, bool] = {}
+    planned: int | None = None
+    count = 0
+    for line in text.splitlines():
+        if line.startswith("Bail out!"):
+            raise ReportError(line)
+        if plan := re.match(r"^1\.\.(\d+)", line):
+            planned = int(plan[1])
+        elif match := _TAP.match(line):
+            count += 1
+            directive = (match[4] or "").upper()
+            if directive != "SKIP":
+                name = match[3].strip() or f"test {match[2] or count}"
+                found[name] = (match[1] is None or directive == "TODO") and found.get(name, True)
+    if planned is None or planned != count:
+        raise ReportError(f"{count} tests reported, {planned} planned")
+    return found
+
+
+def junit(xml: bytes) -> dict[str, bool]:
+    """JUnit XML: `classname::name`, or the name alone. A skipped test is left out."""
+    if len(xml) > MAX_BYTES or b"<!DOCTYPE" in xml or b"<!ENTITY" in xml:
+        raise ReportError("the report is too large, or declares a document type")
+    try:
+        root = ElementTree.fromstring(xml)
+    except ElementTree.ParseError as error:
+        raise ReportError(f"not XML: {error}") from error
+    found: dict[str, bool] = {}
+    for case in root.iter("testcase"):
+        if case.find("skipped") is not None:
+            continue
+        prefix = case.get("classname") or ""
+        name = f"{prefix}::{case.get('name', '')}" if prefix else case.get("name", "")
+        found[name] = case.find("failure") is None and case.find("error") is None and found.get(name, True)
+    return found

@@ -1,0 +1,229 @@
+r"""Tests in a workspace: the files that an agent left, or a patch, judged by a command in a fresh sandbox.
+
+    row:      {"files": {"calc.py": "def add(a, b): return a - b"},
+               "tests": {"tests/test_calc.py": "from calc import add\ndef test_add(): assert add(1, 2) == 3"}}
+    evidence: artifact `workspace` (a tar archive) or `patch`, or a diff in the answer
+
+Before the tests run, files that a runner obeys (conftest.py, pytest.ini, sitecustomize.py, …) and protected files are as they
+were at the start, and what looks like a verdict is gone. With `report: pytest` each hidden test file also gets tests of ours that
+must fail: a runner that was patched to pass everything passes those too, and is found out.
+"""
+
+import json
+import re
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from gymflow.verifiers._reports import ReportError, junit, tap
+from gymflow.verifiers._workspace import NoWorkspace, PatchError, Workspace, guarded, workspace_of
+from pydantic import BaseModel, Field, model_validator
+
+from gymflow.sandboxes import ExecResult, SandboxLimits, SandboxSpec, TooLarge, UnsafePath, archive, open_sandbox
+from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier, VerifierError
+
+Report = Literal["exit_code", "pytest", "junit", "tap"]
+
+OUT = "/opt/gymflow/out"
+PLUGIN = Path(__file__).with_name("_pytest_report.py")
+KEEP_BYTES = 8 << 20
+
+_TEST_ID = re.compile(r"^[\w./\[\]\-:, ()+=<>'\"@%#*&!?|~^$\\]*[A-Za-z_]\w*(?:\[.*\])?$", re.DOTALL)
+"""A name that a test can have at all; `[100%]` and `====` out of a log cannot be one."""
+
+
+class CommandTask(BaseModel):
+    """`files`: the workspace at the start. `tests`: hidden files, put in before the command. `required`: tests that must
+    pass; default: all that are reported."""
+
+    files: dict[str, str] = Field(default_factory=dict)
+    tests: dict[str, str] = Field(default_factory=dict)
+    required: list[str] | None = None
+
+    @model_validator(mode="after")
+    def _gradable(self) -> "CommandTask":
+        for path in (*self.files, *self.tests):
+            archive.safe_name(path)
+        impossible = [name for name in self.required or () if not _TEST_ID.match(name)]
+        if impossible:
+            raise ValueError(
+                f"no test can have the name {', '.join(map(repr, impossible))}: this task cannot be graded"
+            )
+        return self
+
+
+class Command(Verifier[CommandTask]):
+    """Reward 1.0 when all required tests pass (or the command exits with zero), else 0.0; components hold each test's."""
+
+    needs = frozenset({"artifacts", "sandbox"})
+    includes = ("_code.py", "_pytest_report.py", "_reports.py", "_workspace.py")
+
+    class Parameters(Parameters):
+        """`command` runs in the workspace; `{report}` in it is where a JUnit file must go. `pytest` has its own command."""
+
+        report: Report = "pytest"
+        command: str | None = None
+        protected: list[str] = Field(default_factory=lambda: ["test_*.py", "*_test.py"], description="Globs of files that are the task's.")  # fmt: skip
+        sandbox: SandboxSpec = Field(default_factory=lambda: SandboxSpec())
+        time_limit_s: float = Field(120.0, gt=0)
+        memory_mib: int = Field(1024, ge=64)
+        reward: Literal["all", "fraction"] = "all"
+
+        @model_validator(mode="after")
+        def _has_command(self) -> "Command.Parameters":
+            if self.report != "pytest" and not self.command:
+                raise ValueError(f"report `{self.report}` needs a `command`")
+            if self.report == "junit" and "{report}" not in (self.command or ""):
+                raise ValueError("the command must write its JUnit file to `{report}`")
+            return self
+
+    async def open(self) -> None:
+        """Prove that a right and a wrong workspace are told apart here."""
+        if self.parameters.report == "pytest":
+            row = CommandTask(
+                tests={"test_self.py": "from subject import one\ndef test_one():\n    assert one() == 1\n"}
+            )
+            for value, wanted in ((1, 1.0), (2, 0.0)):
+                verdict = await self._judge(row, {"subject.py": f"def one(): return {value}".encode()})
+                if verdict.reward != wanted:
+                    raise VerifierError(f"the self-test failed: {verdict.reason or 'a wrong workspace passed'}")
+
+    async def verify(self, task: CommandTask, evidence: Evidence) -> Verdict:
+        base = _bytes(task.files)
+        try:
+            left = workspace_of(evidence, base)
+        except (NoWorkspace, PatchError, UnsafePath, TooLarge) as error:
+            return Verdict(reward=0.0, reason=str(error))
+        return await self._judge(task, left)
+
+    async def _judge(self, task: CommandTask, left: Mapping[str, bytes]) -> Verdict:
+        canaries = _canaries(task.tests) if self.parameters.report == "pytest" else {}
+        tests = {path: text + canaries.get(path, "") for path, text in task.tests.items()}
+        work = guarded(left, _bytes(task.files), _bytes(tests), self.parameters.protected)
+        result, told = await self._run(work, sorted(path for path in tests if path.endswith(".py")))
+        if self.parameters.report == "exit_code":
+            return self._verdict(task, {}, work, result, passed=result.ok)
+        if result.outcome != "exited":
+            return self._verdict(task, {}, work, result, passed=False)
+        try:
+            outcomes = self._outcomes(result, told)
+        except ReportError as error:
+            return self._verdict(task, {}, work, result, passed=False, reason=f"no complete report: {error}")
+        planted = {name: outcomes.pop(name) for name in list(outcomes) if name.rsplit("_", 1)[-1] in _marks(canaries)}
+        if self.parameters.report == "pytest" and (any(planted.values()) or len(planted) != len(canaries)):
+            fooled = any(planted.values())
+            reason = "the test runner was tampered with" if fooled else "the tests did not run to their end"
+            return self._verdict(
+                task, {} if fooled else outcomes, work, result, passed=False, reason=reason, fooled=fooled
+            )
+        return self._verdict(task, outcomes, work, result, passed=None)
+
+    async def _run(self, work: Workspace, test_files: list[str]) -> tuple[ExecResult, bytes]:
+        limits = SandboxLimits(memory_mib=self.parameters.memory_mib, processes=128)
+        given = self.parameters.sandbox.limits.model_dump(exclude_none=True)
+        spec = self.parameters.sandbox.model_copy(update={"limits": limits.model_copy(update=given)})
+        report = f"{OUT}/report"
+        async with open_sandbox(spec) as sandbox:
+            await sandbox.put_archive(spec.workdir, archive.pack(work.files))
+            await sandbox.put(f"{OUT}/.keep", b"")
+            command: str | list[str]
+            if self.parameters.report == "pytest":
+                await sandbox.put("/opt/gymflow/lib/_pytest_report.py", PLUGIN.read_bytes())
+                await sandbox.put("/opt/gymflow/pytest.ini", f"[pytest]\npythonpath = {spec.workdir}\n".encode())
+                command = [
+                    "python3", "-s", "-m", "pytest", "-q", "-c", "/opt/gymflow/pytest.ini", f"--rootdir={spec.workdir}",
+                    "-p", "_pytest_report", "-p", "no:cacheprovider", *test_files,
+                ]  # fmt: skip
+            else:
+                command = (self.parameters.command or "").replace("{report}", report)
+            result = await sandbox.exec(
+                command,
+                env={
+                    "PYTHONPATH": "/opt/gymflow/lib",
+                    "PYTHONSAFEPATH": "1",
+                    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+                    "GYMFLOW_REPORT": report,
+                },
+                timeout_s=self.parameters.time_limit_s,
+                keep_bytes=KEEP_BYTES,
+            )
+            if self.parameters.report == "pytest" and b"No module named pytest" in result.stderr:
+                raise VerifierError(
+                    "pytest is not installed where the tests run: pip install pytest, or choose an image"
+                )
+            if result.exit_code == 127 and self.parameters.report != "exit_code":
+                raise VerifierError(f"the test command is not there: {result.text().strip()[-300:]}")
+            try:
+                told = await sandbox.get(report, max_bytes=KEEP_BYTES)
+            except (FileNotFoundError, IsADirectoryError, UnsafePath, TooLarge):
+                told = b""
+        return result, told
+
+    def _outcomes(self, result: ExecResult, told: bytes) -> dict[str, bool]:
+        report: Report = self.parameters.report
+        found: dict[str, bool]
+        if report == "junit":
+            found = junit(told)
+        else:
+            found = tap(result.stdout.decode(errors="replace")) if report == "tap" else _pytest_outcomes(told)
+        return found
+
+    def _verdict(
+        self, task: CommandTask, outcomes: Mapping[str, bool], work: Workspace, result: ExecResult, *,
+        passed: bool | None, reason: str | None = None, fooled: bool = False,
+    ) -> Verdict:  # fmt: skip
+        counted = {name: outcomes.get(name, False) for name in task.required} if task.required else dict(outcomes)
+        failed = [name for name, good in counted.items() if not good]
+        complete = bool(counted) and not failed if passed is None else passed
+        share = sum(counted.values()) / len(counted) if counted and passed is not False else float(complete)
+        if reason is None and not complete:
+            ended = {"timeout": f"not done within {self.parameters.time_limit_s:g} s", "oom": "out of memory"}
+            last = result.text().strip()[-500:]
+            reason = ended.get(result.outcome) or (f"failed: {', '.join(failed[:5])}" if failed else f"exit code {result.exit_code}: {last}")  # fmt: skip
+        return Verdict(
+            reward=float(complete) if self.parameters.reward == "all" else share,
+            components={name: float(good) for name, good in counted.items()},
+            reason=reason,
+            details={**({"reset": work.reset} if work.reset else {}), **({"tampered": True} if fooled else {})},
+        )
+
+
+def _bytes(files: Mapping[str, str]) -> dict[str, bytes]:
+    return {archive.safe_name(path): text.encode("utf-8", "surrogateescape") for path, text in files.items()}
+
+
+def _canaries(tests: Mapping[str, str]) -> dict[str, str]:
+    """For each test file a test that fails, under a name that only we know to be ours."""
+    made = {}
+    for path in tests:
+        name = path.rsplit("/", 1)[-1]
+        if name.startswith("test_") or name.endswith("_test.py"):
+            left, right = secrets.randbelow(1000), 1000 + secrets.randbelow(1000)
+            made[path] = f"\n\ndef test_value_{secrets.token_hex(6)}():\n    assert {left} == {right}\n"
+    return made
+
+
+def _marks(canaries: Mapping[str, str]) -> set[str]:
+    return {match[1] for text in canaries.values() if (match := re.search(r"test_value_(\w+)\(", text))}
+
+
+def _pytest_outcomes(told: bytes) -> dict[str, bool]:
+    """Test id -> passed, out of the plugin's lines. Raises ReportError where the session did not come to its end."""
+    found: dict[str, bool] = {}
+    ended = False
+    for line in told.splitlines():
+        try:
+            entry: dict[str, Any] = json.loads(line)
+        except ValueError as error:
+            raise ReportError("the report is damaged") from error
+        if "end" in entry:
+            ended = True
+        elif entry["outcome"] == "skipped" and not entry.get("xfail"):
+            continue
+        else:
+            good = entry["outcome"] == "passed" or (entry["outcome"] == "skipped" and bool(entry.get("xfail")))
+            found[entry["id"]] = good and found.get(entry["id"], True)
+    if not ended:
+        raise ReportError("the session did not come to its end")
+    return found
