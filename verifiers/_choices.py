@@ -36,6 +36,7 @@ _ALL_WORDS = (
     *((word, "name") for word in ("réponse", "ответ", "答案", "答え", "정답", "故选", "应选", "选择")),
 )
 _TAIL = 400
+MAX_OPTION_LENGTH = 1000
 _OCCURRENCES = 4
 """How many of each are looked at, from the end."""
 
@@ -95,7 +96,7 @@ def committed(text: str, options: Mapping[str, str], *, lenient: bool = False) -
     lowered = text.lower()
     if len(lowered) != len(text):
         lowered = text  # a few capitals become two characters; then only lower-case phrases are found
-    for content in _candidates(text, lowered):
+    for content in _candidates(text, lowered, options):
         if (found := read_choice(content, options)) is not None:
             return found
     return _anywhere(text, options) if lenient else NO_CHOICE
@@ -136,7 +137,7 @@ def normalized(text: str) -> str:
     return text.removeprefix("\\text{").removeprefix("the ").strip()
 
 
-def _candidates(text: str, lowered: str) -> Iterator[str]:
+def _candidates(text: str, lowered: str, options: Mapping[str, str]) -> Iterator[str]:
     """What may state the answer, from the end of the text to its beginning."""
     last_line = text.rstrip().rfind("\n") + 1
     marks: list[tuple[int, str, str]] = [(last_line, "line", "")]
@@ -146,11 +147,7 @@ def _candidates(text: str, lowered: str) -> Iterator[str]:
         marks.extend((tag.start(), "whole", tag[2]) for tag in list(_TAG.finditer(text))[-_OCCURRENCES:])
     words = _WORDS if text.isascii() else _ALL_WORDS
     end = len(text)
-    for start in (
-        last_line,
-        min(last_line, max(0, len(text) - _TAIL)),
-        0,
-    ):  # most texts commit at the end: look there first
+    for start in (last_line, min(last_line, max(0, len(text) - _TAIL)), 0):  # most texts commit at the end
         found = [mark for mark in marks if start <= mark[0] < end or (mark[0] == end == len(text))]
         for word, kind in words:
             position = min(len(text), end + len(word) - 1)
@@ -163,7 +160,8 @@ def _candidates(text: str, lowered: str) -> Iterator[str]:
             if kind == "whole":
                 yield content
             elif kind == "line":
-                yield _last_line(text)
+                if (letter := _last_line(text, options)) is not None:
+                    yield letter
             elif kind == "judgement":
                 if (letter := _judged(text, position)) is not None:
                     yield letter
@@ -172,12 +170,18 @@ def _candidates(text: str, lowered: str) -> Iterator[str]:
         end = start
 
 
-def _last_line(text: str) -> str:
+def _last_line(text: str, options: Mapping[str, str]) -> str | None:
+    """The letter that the last line is, with or without its option's text, or whose text it is; a remark on an option is none."""
     line = text.rstrip().rpartition("\n")[2]
-    match = _LINE.fullmatch(line) or _LABELLED_LINE.fullmatch(line)
-    if match is not None:
+    if (match := _LINE.fullmatch(line)) is not None:
         return str(match["letter"])
-    return line if len(line) < 300 else ""
+    if len(line) > MAX_OPTION_LENGTH:
+        return None
+    if (match := _LABELLED_LINE.fullmatch(line)) is not None:
+        return match["letter"] if normalized(match["text"]) == _option(options.get(match["letter"], "\0")) else None
+    said = normalized(line)
+    named = [letter for letter, option in options.items() if said and _option(option) == said]
+    return named[0] if len(named) == 1 else None
 
 
 def _judged(text: str, position: int) -> str | None:

@@ -77,6 +77,8 @@ def test_a_commitment_is_read(text: str, letter: str) -> None:
         ("Answer: Let's think. ... Answer: D", "D"),
         ("A, B, and D are incorrect. C is correct.", "C"),
         ("The answer is B and not C", "B"),
+        ("Answer: C\n\nWhy not the others:\nA) Paris is no vehicle.\nB) London is wrong.", "C"),
+        ("Answer: B\n\nA car moves.", "B"),
     ],
 )
 def test_the_last_commitment_that_is_not_negated_counts(text: str, letter: str) -> None:
@@ -87,7 +89,7 @@ def test_the_last_commitment_that_is_not_negated_counts(text: str, letter: str) 
     ("text", "reason"),
     [
         ("The answer is A or B", "both"),
-        ("either A or B.", "both"),
+        ("either A or B.", "no option"),
         ("The answer is either A or B.", "both"),
         ("\\boxed{A, B}", "both"),
         ("\\boxed{C} or \\boxed{D}", "both"),
