@@ -8,7 +8,9 @@ from gymflow.models.gateway import Gateway
 from gymflow.registry import Registry
 from gymflow.runtime.planning import Planner
 from gymflow.runtime.reusing import require_pinned
+from gymflow.secrets import mask
 from gymflow.store import Store
+from gymflow.store.lease import Lease
 
 
 async def prepare(
@@ -18,7 +20,7 @@ async def prepare(
 
     Raises InputError where an existing run was sampled under another fingerprint, with the list of what differs, unless
     each difference is accepted (and then recorded); where nothing is selected; and, before anything is written, where a
-    model cannot be called, in its endpoint's own words.
+    model cannot be called, in its endpoint's own words. Raises RunLocked where another process works on the run.
     """
     gateway = Gateway(config.models)
     if config.reuse == "store":
@@ -26,7 +28,12 @@ async def prepare(
     planner = Planner(config, registry, gateway.identities())
     await gateway.preflight()
     if store.layout.run(run_id).document.exists():
-        return _extend(store, run_id, config, planner, accept_drift)
+        # Held, so that a run which another process works on is not changed under it.
+        lease = Lease(store.layout.run(run_id).lease, run_id)
+        try:
+            return _extend(store, run_id, config, planner, accept_drift)
+        finally:
+            lease.release()
     tasks = list(planner.tasks())
     if not tasks:
         raise InputError(
@@ -47,6 +54,8 @@ def _extend(store: Store, run_id: str, config: RunConfig, planner: Planner, acce
             + " ".join(f"--allow-drift {name}" for name in refused)
         )
     if _selection(config) == _selection(document.config) and not drift:
+        if (masked := mask(config)) != document.config:  # how it runs, and where its models are served, may change
+            store.update_run(document.model_copy(update={"config": masked}))
         return reader.planned()
     known_tasks = {(task.environment, task.row_digest): task.task_index for task in reader.tasks()}
     tasks = list(planner.tasks(first_index=len(known_tasks), known=known_tasks))
