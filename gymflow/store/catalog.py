@@ -9,16 +9,14 @@ import socket
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from gymflow.contracts.plan import PlannedRollout, PlannedTask
 from gymflow.contracts.run import RunDocument
 from gymflow.errors import InputError
 from gymflow.store import plan as plans
 from gymflow.store.artifacts import Artifacts
-from gymflow.store.files import Files, local_root
+from gymflow.store.files import Files, alive, local_root
 from gymflow.store.layout import StoreLayout, check_run_id
-from gymflow.store.manifest import RunManifest, write_manifest
+from gymflow.store.manifest import RunManifest, read_document, write_manifest
 from gymflow.store.reader import RunReader
 from gymflow.store.writer import RunWriter
 from gymflow.suggest import did_you_mean
@@ -80,13 +78,7 @@ class Store:
 
     def document(self, run_id: str) -> RunDocument:
         """`run.json` of a run by its full id."""
-        path = self.layout.run(run_id).document
-        try:
-            return RunDocument.model_validate_json(path.read_bytes())
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(step) for step in first["loc"])
-            raise InputError(f"{path}: cannot be read ({where + ': ' if where else ''}{first['msg']}).") from None
+        return read_document(self.layout.run(run_id))
 
     def resolve_run_id(self, name: str) -> str:
         """The run id meant by a full id, a unique beginning of one, or `latest`. Raises InputError with a proposal."""
@@ -143,15 +135,5 @@ class Store:
         host = socket.gethostname()
         for draft in self.layout.runs.glob(".new-*"):
             owner, _, pid = draft.name.rpartition(".")
-            if owner.endswith(f".{host}") and pid.isdigit() and not _alive(int(pid)):
+            if owner.endswith(f".{host}") and pid.isdigit() and not alive(int(pid)):
                 shutil.rmtree(draft, ignore_errors=True)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True

@@ -30,6 +30,17 @@ def disk_error(path: Path, error: OSError) -> InputError:
     return InputError(f"{path}: {what}; every rollout reported done so far is safe: {do} and resume the run.")
 
 
+def alive(pid: int) -> bool:
+    """Whether a process of this machine exists."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
+
+
 class Files:
     """Operations on local files. Every method that changes something may raise OSError."""
 

@@ -1,14 +1,19 @@
 """The commit point of a run: which parts count, from where on the journal does, and which verdict sets there are."""
 
+import re
 from pathlib import Path
+from typing import TypeVar
 
+import orjson
 from pydantic import Field, ValidationError
 
 from gymflow.contracts.base import SCHEMA_VERSION, Contract
-from gymflow.contracts.run import VerdictSet
+from gymflow.contracts.run import RunDocument, VerdictSet
 from gymflow.errors import InputError
-from gymflow.store.files import Files
+from gymflow.store.files import Files, alive
 from gymflow.store.layout import RunLayout
+
+M = TypeVar("M", RunDocument, "RunManifest")
 
 
 class Part(Contract):
@@ -55,6 +60,11 @@ class RunManifest(Contract):
     finished_at: float | None = Field(None, description="When the journal was last converted in full.")
 
 
+def read_document(layout: RunLayout) -> RunDocument:
+    """`run.json`. Raises InputError where it cannot be read."""
+    return _read(layout.document, layout.document.read_bytes(), RunDocument)
+
+
 def read_manifest(layout: RunLayout) -> RunManifest:
     """The manifest in force. An absent or empty file counts as the first manifest while nothing can have been committed
     through it; after that it is an InputError, because the parts would silently vanish from the run."""
@@ -67,15 +77,7 @@ def read_manifest(layout: RunLayout) -> RunManifest:
         if _nothing_committed(layout):
             return RunManifest()
         raise InputError(f"{path}: lost or empty, though the run has parts; restore it from a backup.")
-    try:
-        manifest = RunManifest.model_validate_json(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
-        raise InputError(f"{path}: damaged ({where + ': ' if where else ''}{first['msg']}).") from None
-    if manifest.schema_version > SCHEMA_VERSION:
-        raise InputError(f"{path}: written by a newer gymflow (schema {manifest.schema_version}); upgrade to read it.")
-    return manifest
+    return _read(path, data, RunManifest)
 
 
 def write_manifest(layout: RunLayout, manifest: RunManifest, files: Files) -> None:
@@ -88,9 +90,36 @@ def unreferenced(layout: RunLayout, manifest: RunManifest) -> list[Path]:
     committed = {layout.part(table, part.file) for table, parts in manifest.parts.items() for part in parts}
     stale = [path for path in layout.folder.glob("parts/*/*") if path not in committed]
     stale += [path for path in layout.journal.glob("*.jsonl") if int(path.stem) < manifest.journal_from]
-    return stale + list(layout.folder.glob(".*.tmp"))
+    return [*stale, *(path for path in layout.folder.glob(".*.tmp") if _abandoned(path))]
+
+
+def _abandoned(temporary: Path) -> bool:
+    # Its name has the process that made it, see Files.replace and plan.py.
+    owner = re.fullmatch(r"\.[a-z]+\.[a-z]+\.(\d+)(\.\d+)?\.tmp", temporary.name)
+    return owner is not None and not alive(int(owner[1]))
 
 
 def _nothing_committed(layout: RunLayout) -> bool:
     segments = sorted(layout.journal.glob("*.jsonl"))
     return not any(layout.folder.glob("parts/*/*.parquet")) and (not segments or int(segments[0].stem) == 0)
+
+
+def _read(path: Path, data: bytes, model: type[M]) -> M:
+    try:
+        found = model.model_validate_json(data)
+    except ValidationError as error:
+        if (version := _version(data)) > SCHEMA_VERSION:
+            raise InputError(f"{path}: written by a newer gymflow (schema {version}); upgrade to read it.") from None
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise InputError(f"{path}: damaged ({where + ': ' if where else ''}{first['msg']}).") from None
+    if found.schema_version > SCHEMA_VERSION:
+        raise InputError(f"{path}: written by a newer gymflow (schema {found.schema_version}); upgrade to read it.")
+    return found
+
+
+def _version(data: bytes) -> int:
+    try:
+        return int(orjson.loads(data)["schema_version"])
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+        return 0

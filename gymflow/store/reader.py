@@ -21,7 +21,7 @@ from gymflow.store.artifacts import Artifacts
 from gymflow.store.journal import Fault, scan
 from gymflow.store.layout import RunLayout, rollout_id
 from gymflow.store.lease import held
-from gymflow.store.manifest import RunManifest, read_manifest
+from gymflow.store.manifest import RunManifest, read_document, read_manifest
 from gymflow.store.state import RunState, consistent, header, read_state, segments
 from gymflow.store.stored import StoredRollout, stored_rollouts
 from gymflow.store.tables import SCHEMAS, parse_line, rows_of, to_arrow
@@ -40,7 +40,7 @@ class RunReader:
     @cached_property
     def document(self) -> RunDocument:
         """`run.json`."""
-        return RunDocument.model_validate_json(self.layout.document.read_bytes())
+        return read_document(self.layout)
 
     @property
     def manifest(self) -> RunManifest:

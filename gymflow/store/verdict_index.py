@@ -19,13 +19,24 @@ class VerdictIndex:
         self._layout = layout
         self._sets: dict[str, dict[int, int]] = {}
         self._loaded: set[str] = set()
+        self._claimed: set[tuple[str, int]] = set()
 
     def knows(self, verdict_set: str) -> bool:
         """Whether the set was loaded."""
         return verdict_set in self._loaded
 
-    def scored(self, verdict_set: str, plan_index: int) -> bool:
-        return self._sets[verdict_set].get(plan_index) == _SCORED
+    def wants(self, verdict_set: str, plan_index: int) -> bool:
+        """Whether a set lacks a reward for a rollout and nobody is about to write one; whoever asked is then to `decide` it."""
+        if (verdict_set, plan_index) in self._claimed or self._sets[verdict_set].get(plan_index) == _SCORED:
+            return False
+        self._claimed.add((verdict_set, plan_index))
+        return True
+
+    def decide(self, verdict_set: str, plan_index: int, seq: int | None, scored: bool) -> None:
+        """Count in what came of a wanted verdict; `seq` None: it was not written."""
+        self._claimed.discard((verdict_set, plan_index))
+        if seq is not None:
+            self.add(verdict_set, plan_index, seq, scored)
 
     def all_scored(self, verdict_set: str) -> set[int]:
         """Plan indices with a reward in the set."""
@@ -59,8 +70,8 @@ class VerdictIndex:
                 for row in line["verdicts"]:
                     if row["verdict_set"] == verdict_set:
                         _count(found, plan_index_of(row["rollout_id"]), line["seq"], row["verdict"] is not None)
-        found.update(added)
-        self._sets[verdict_set] = found
+        for plan_index, seq in found.items():
+            added.setdefault(plan_index, seq)
         self._loaded.add(verdict_set)
 
 

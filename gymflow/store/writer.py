@@ -23,8 +23,8 @@ from gymflow.store.files import Files, disk_error
 from gymflow.store.journal import Journal, frame
 from gymflow.store.layout import RunLayout, rollout_id
 from gymflow.store.lease import Lease
-from gymflow.store.manifest import RecordedFault, RunManifest, read_manifest, write_manifest
-from gymflow.store.state import read_state, segments
+from gymflow.store.manifest import RecordedFault, RunManifest, write_manifest
+from gymflow.store.state import consistent, read_state, segments
 from gymflow.store.verdict_index import VerdictIndex
 
 log = logging.getLogger(__name__)
@@ -86,6 +86,7 @@ class RunWriter:
         if index in self._state.completed or index in self._in_flight:
             raise ValueError(f"rollout {rollout.rollout_id} is durable already")
         self._check_sets(verdicts)
+        verdicts = [finite(row) for row in verdicts]
         artifacts: encoding.Artifacts = {}
         body, flags = encoding.dumps(record, artifacts, loose=_loose(record))
         verdict_rows, verdict_flags = _encode_verdicts(verdicts, artifacts)
@@ -122,8 +123,9 @@ class RunWriter:
         written = 0
         batch: list[VerdictRecord] = []
         for row in rows:
-            if await self._wanted(row):
-                batch.append(row)
+            await self._load_verdicts(row.verdict_set)
+            if self._verdicts.wants(row.verdict_set, layout.plan_index_of(row.rollout_id)):
+                batch.append(finite(row))
             if len(batch) == _VERDICTS_PER_LINE:
                 written += await self._commit_verdict_batch(batch)
                 batch = []
@@ -169,17 +171,13 @@ class RunWriter:
                 await self.roll()
             await self.roll()
             async with self._manifest_lock:
-                await self._publish(**await asyncio.to_thread(self._merge, self._manifest), finished_at=time.time())
-            for path in manifest.unreferenced(self._layout, self._manifest):
-                self._files.remove(path)
+                await self._merge(self._manifest)
         except OSError as error:
             raise disk_error(self._layout.folder, error) from error
 
     async def close(self) -> None:
         """Wait for what was committed, then give the lease back. Idempotent."""
         try:
-            if self._rolling is not None:
-                await asyncio.shield(self._rolling)
             await self._journal.drain()
         finally:
             await self.abort()
@@ -192,15 +190,13 @@ class RunWriter:
         self._lease.release()
 
     def _open(self) -> None:
-        self._manifest = read_manifest(self._layout)
-        for path in manifest.unreferenced(self._layout, self._manifest):
-            self._files.remove(path)
+        self._manifest, self._state = consistent(self._layout, lambda found: (found, read_state(self._layout, found)))
+        self._clean()
         self._files.make_folder(self._layout.journal)
         known = segments(self._layout, self._manifest)
         self._segment = int(known[-1].stem) if known else self._manifest.journal_from
         self._journal = Journal(self._layout.journal, self._files)
         self._journal.open(self._layout.segment(self._segment))
-        self._state = read_state(self._layout, self._manifest)
         for fault in self._state.faults:
             log.warning("%s: %d damaged bytes at %d: %s", fault.segment, fault.length, fault.offset, fault.reason)
         self._seq = self._state.next_seq
@@ -245,10 +241,6 @@ class RunWriter:
             async with self._manifest_lock:
                 await asyncio.to_thread(self._verdicts.load, verdict_set, self._manifest)
 
-    async def _wanted(self, row: VerdictRecord) -> bool:
-        await self._load_verdicts(row.verdict_set)
-        return not self._verdicts.scored(row.verdict_set, layout.plan_index_of(row.rollout_id))
-
     async def _commit_verdict_batch(self, rows: Sequence[VerdictRecord]) -> int:
         self._check_sets(rows)
         artifacts: encoding.Artifacts = {}
@@ -267,9 +259,9 @@ class RunWriter:
         def acknowledge(durable: bool) -> None:
             if durable:
                 self._state.superseded_verdicts += [manifest.DeadVerdict(**dead) for dead in superseded]
-                for row in rows:
-                    index = layout.plan_index_of(row.rollout_id)
-                    self._verdicts.add(row.verdict_set, index, seq, row.verdict is not None)
+            for row in rows:
+                index = layout.plan_index_of(row.rollout_id)
+                self._verdicts.decide(row.verdict_set, index, seq if durable else None, row.verdict is not None)
 
         await self._append(b"".join(members)[1:], artifacts, acknowledge)
         return len(rows)
@@ -296,17 +288,17 @@ class RunWriter:
             converted = await asyncio.to_thread(
                 parts.convert, self._layout, paths, before.next_part, superseded, self._files
             )
-            self._state.superseded -= converted.dropped
             found = converted.parts
             await self._publish(
                 parts={table: [*before.parts.get(table, []), *found[table]] for table in found},
                 next_part=before.next_part + max(len(parts_of_table) for parts_of_table in found.values()),
                 journal_from=self._segment,
                 next_seq=seq,
-                superseded=sorted(self._state.superseded),
+                superseded=sorted(self._state.superseded - converted.dropped),
                 superseded_verdicts=list(self._state.superseded_verdicts),
                 faults=[*before.faults, *(RecordedFault(**asdict(fault)) for fault in converted.faults)],
             )
+            self._state.superseded -= converted.dropped
             await asyncio.to_thread(self._retire, paths, {fault.segment for fault in converted.faults})
 
     def _retire(self, paths: Sequence[Path], damaged: set[str]) -> None:
@@ -316,29 +308,32 @@ class RunWriter:
             else:
                 self._files.remove(path)
 
-    def _merge(self, before: RunManifest) -> dict[str, Any]:
-        number = before.next_part
-        merged = {}
-        for table, committed in before.parts.items():
-            merged[table] = parts.merge(
-                self._layout,
-                table,
-                committed,
-                before.next_part,
-                before.superseded,
-                before.superseded_verdicts,
-                self._files,
-            )
-            number = max(number, before.next_part + len(merged[table]))
-        self._state.superseded -= set(before.superseded)
-        gone = set(before.superseded_verdicts)
-        self._state.superseded_verdicts = [dead for dead in self._state.superseded_verdicts if dead not in gone]
-        return {
-            "parts": merged,
-            "next_part": number,
-            "superseded": sorted(self._state.superseded),
-            "superseded_verdicts": list(self._state.superseded_verdicts),
-        }
+    async def _merge(self, before: RunManifest) -> None:
+        dead, dead_verdicts = set(before.superseded), set(before.superseded_verdicts)
+
+        def merge() -> dict[str, list[manifest.Part]]:
+            return {
+                table: parts.merge(self._layout, table, committed, before.next_part, dead, dead_verdicts, self._files)
+                for table, committed in before.parts.items()
+            }
+
+        merged = await asyncio.to_thread(merge)
+        await self._publish(
+            parts=merged,
+            next_part=before.next_part + max(map(len, merged.values()), default=0),
+            superseded=sorted(self._state.superseded - dead),
+            superseded_verdicts=[gone for gone in self._state.superseded_verdicts if gone not in dead_verdicts],
+            finished_at=time.time(),
+        )
+        self._state.superseded -= dead
+        self._state.superseded_verdicts = [
+            gone for gone in self._state.superseded_verdicts if gone not in dead_verdicts
+        ]
+        await asyncio.to_thread(self._clean)
+
+    def _clean(self) -> None:
+        for path in manifest.unreferenced(self._layout, self._manifest):
+            self._files.remove(path)
 
     async def _publish(self, **changes: Any) -> None:
         changed = self._manifest.model_copy(update=changes)
@@ -352,8 +347,9 @@ def _encode_verdicts(
     """JSON array of verdicts, and the flags of each where any has one."""
     texts, flags = [], []
     for row in rows:
+        said = [call.call.output for call in row.calls]
         text, found = encoding.dumps(
-            finite(row), artifacts, loose=row.verdict and (row.verdict.components, row.verdict.details)
+            finite(row), artifacts, loose=row.verdict and (row.verdict.components, row.verdict.details, said)
         )
         texts.append(text)
         flags.append(found)

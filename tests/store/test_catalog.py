@@ -71,7 +71,7 @@ def test_a_damaged_document_hides_its_own_run_alone(store: Store, build: Any, ca
     store.layout.run("bad").document.write_text('{"run_id": 3}')
     assert [document.run_id for document in store.runs()] == ["good"]
     assert "bad/run.json" in caplog.text
-    with pytest.raises(InputError, match=r"bad/run.json: cannot be read \("):
+    with pytest.raises(InputError, match=r"bad/run.json: damaged \("):
         store.document("bad")
 
 
@@ -130,12 +130,14 @@ async def test_files_that_a_crash_left_are_removed_by_the_next_writer(store: Sto
     stray = layout.part("rollouts", "000007.parquet")
     stray.parent.mkdir(parents=True)
     stray.write_bytes(b"half a part")
-    temporary = layout.folder / ".manifest.json.1.1.tmp"
+    temporary = layout.folder / ".manifest.json.999999999.1.tmp"
     temporary.write_bytes(b"{")
+    being_written = layout.folder / f".plan.parquet.{os.getppid()}.tmp"
+    being_written.write_bytes(b"PAR1")
     assert store.run("r").completed() == {}
     async with store.writer("r"):
         pass
-    assert not stray.exists() and not temporary.exists()
+    assert not stray.exists() and not temporary.exists() and being_written.exists()
 
 
 def test_drafts_of_dead_processes_are_removed_and_live_ones_are_not(store: Store, build: Any) -> None:

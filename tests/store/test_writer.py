@@ -279,6 +279,47 @@ async def test_a_verdict_that_failed_is_replaced_in_its_set(store: Store, build:
                 await writer.finish()
 
 
+async def test_a_rollout_gets_one_verdict_a_set_however_often_it_is_given(store: Store, build: Any) -> None:
+    build.run(store, "r", 2)
+    async with store.writer("r") as writer:
+        await writer.add_verdict_set(build.verdict_set())
+        await writer.commit(build.record("r", 0), [build.verdict("r", 0, reward=math.nan)])
+        await writer.commit(build.record("r", 1), [build.verdict("r", 1)])
+        again = [build.verdict("r", 0), build.verdict("r", 0), build.verdict("r", 1)]
+        assert sum(await asyncio.gather(*(writer.commit_verdicts(again) for _ in range(3)))) == 1
+    with connect(store.root) as connection:
+        assert connection.execute("select rollout_id, reward from verdicts order by 1").fetchall() == [
+            ("r-0", 1.0),
+            ("r-1", 1.0),
+        ]
+
+
+@pytest.mark.parametrize("unwritten", ["manifest.json", ".parquet"])
+async def test_a_superseded_record_stays_so_when_its_conversion_fails(
+    tmp_path: Path, build: Any, hooked: Any, unwritten: str
+) -> None:
+    failing = False
+
+    def hook(operation: str, number: int, target: Any, data: bytes | None) -> None:
+        if failing and operation in ("rename", "sync_file") and str(target).endswith(unwritten):
+            raise OSError(28, "No space left on device")
+
+    store = Store(tmp_path, files=hooked(hook))
+    build.run(store, "r", 1)
+    async with store.writer("r") as writer:
+        await writer.commit(build.record("r", 0, status=Status.FAILED))
+        await writer.roll()
+        await writer.commit(build.record("r", 0))
+        for failing in (True, False):
+            if failing:
+                with pytest.raises(InputError, match="no space left"):
+                    await writer.finish()
+            else:
+                await writer.finish()
+            with connect(tmp_path) as connection:
+                assert connection.execute("select status from rollouts").fetchall() == [("completed",)]
+
+
 async def test_rs_disk_full(tmp_path: Path, build: Any, full_disk: Callable[[int], Files]) -> None:
     build.run(Store(tmp_path), "r", 200)
     acknowledged: set[int] = set()
