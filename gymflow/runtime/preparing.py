@@ -54,8 +54,9 @@ def _extend(store: Store, run_id: str, config: RunConfig, planner: Planner, acce
             + " ".join(f"--allow-drift {name}" for name in refused)
         )
     if _selection(config) == _selection(document.config) and not drift:
-        if (masked := mask(config)) != document.config:  # how it runs, and where its models are served, may change
-            store.update_run(document.model_copy(update={"config": masked}))
+        kept = RunConfig.model_validate(mask(config))
+        if kept != document.config:  # how it runs, and where its models are served, may change
+            store.update_run(document.model_copy(update={"config": kept}))
         return reader.planned()
     known_tasks = {(task.environment, task.row_digest): task.task_index for task in reader.tasks()}
     tasks = list(planner.tasks(first_index=len(known_tasks), known=known_tasks))
