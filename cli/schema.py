@@ -13,6 +13,7 @@ VIEWS = {
     "verdict_sets": "A complete scoring of a run; the last one is current.",
     "turns": "A turn of the agent: one model call, the tools that it asked for, the environment's answer.",
     "tool_calls": "A tool call of a turn.",
+    "judge_calls": "What the judge model was asked about a rollout, in the set that it was asked for.",
     "model_calls": "A model call, of the agent or another role. A history is the path over `parent`.",
     "tokens": "A training sequence: whole token ids with log-probabilities and loss mask, of equal length.",
     "attempts": "A try of a rollout that infrastructure failed.",
@@ -105,10 +106,11 @@ SPECIAL = {
         "components": "JSON: parts of the reward by name",
         "anchors": "JSON: places in the evidence that the verdict rests on",
         "details": "JSON: the verifier's own further findings",
-        "failure": "why there is no reward: verifier_error, verifier_timeout, judge_error, judge_unparseable",
+        "failure": "why there is no reward: verifier_error, verifier_timeout, judge_error, …",
         "verifier": "name of the verifier",
         "verifier_version": "its version",
         "code_digest": "digest of its code",
+        "calls": "JSON: what the judge model was asked",
         "parameter_digest": "digest of its parameters",
         "judged_in": "the set that it was given in, where this one took it over",
     },
@@ -171,6 +173,11 @@ SPECIAL = {
         "locator": "where in the evidence",
         "message": "what was seen",
     },
+}
+
+SPECIAL["judge_calls"] = SPECIAL["model_calls"] | {
+    "question_key": "digest of the question: the same question is asked once",
+    "reused": "whether the answer was given before; its tokens, cost and times are those of then",
 }
 
 

@@ -73,3 +73,4 @@ class VerdictFailure(StrEnum):
     VERIFIER_TIMEOUT = "verifier_timeout"
     JUDGE_ERROR = "judge_error"
     JUDGE_UNPARSEABLE = "judge_unparseable"
+    JUDGE_REFUSED = "judge_refused"

@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from gymflow.contracts.outcome import VerdictFailure
+from gymflow.contracts.trajectory import ModelCall
 
 
 class Anchor(BaseModel):
@@ -39,7 +40,18 @@ class Judged(BaseModel):
     version: str
     code_digest: str
     parameter_digest: str
-    judge: dict[str, Any] | None = None
+    judge: dict[str, Any] | None = Field(None, description="The judge model's identity, and how it is sampled.")
+
+
+class JudgeCall(BaseModel):
+    """A call to the judge model that a verdict rests on. `key` identifies the question; a reused answer was given before, to the
+    same question, and cost nothing now."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    key: str
+    reused: bool
+    call: ModelCall
 
 
 class VerdictRecord(BaseModel):
@@ -57,3 +69,4 @@ class VerdictRecord(BaseModel):
     passed: bool | None = None
     duration_s: float
     judged: Judged
+    calls: tuple[JudgeCall, ...] = Field((), description="What the judge was asked, also where it led to no verdict.")

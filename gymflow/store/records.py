@@ -79,6 +79,7 @@ def verdict_of(row: Values, read: ReadArtifact) -> VerdictRecord:
             "parameter_digest": row["parameter_digest"],
             "judge": parsed(row["judge"], flags),
         },
+        "calls": parsed(row["calls"], flags) or [],
     }
     return VerdictRecord.model_validate(resolve(value, read) if ARTIFACT in flags else value)
 

@@ -152,6 +152,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("code_digest", _TEXT),
             ("parameter_digest", _TEXT),
             ("judge", _TEXT),
+            ("calls", _TEXT),
             ("flags", pa.list_(_TEXT)),
         ]
     ),
@@ -333,6 +334,7 @@ def _verdicts(line: Line) -> Iterator[Row]:
             judged["code_digest"],
             judged["parameter_digest"],
             _text(judged["judge"]),
+            _text(record["calls"] or None),
             odd,
         )
 

@@ -109,7 +109,7 @@ def open_views(
     _register(connection, "_runs", _RUNS, lambda: [_run_row(documents[s.run_id], s) for s in snapshots])
     _register(connection, "findings", _FINDINGS, lambda: [row for s in snapshots for row in _findings(s.layout)])
     sql = resources(__package__)
-    for name in ("views.sql", "tokens.sql"):
+    for name in ("views.sql", "tokens.sql", "judge_calls.sql"):
         connection.execute(sql.joinpath(name).read_text())
     return connection
 
