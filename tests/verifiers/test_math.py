@@ -143,14 +143,10 @@ def test_bombs_are_wrong_at_once(answer: str, score: Any, said: Any) -> None:
 
 
 def test_what_cannot_be_decided_in_time_is_an_error_and_not_a_zero(score: Any, said: Any) -> None:
-    with pytest.raises(VerifierTimeout):
-        score(
-            Math,
-            {"expected_answer": "x"},
-            said("\\boxed{\\int_0^{\\pi} \\ln(\\sin(x)) \\sin(x^{x^x}) dx}"),
-            {"timeout_s": 3.0},
-        )
-    assert score(Math, {"expected_answer": "x+1"}, said("\\boxed{1+x}"), {"timeout_s": 3.0}).reward == 1.0
+    answer = said("\\boxed{\\int_0^{\\pi} \\ln(\\sin(x)) \\sin(x^{x^x}) dx}")
+    with pytest.raises(VerifierTimeout) as caught:
+        score(Math, {"expected_answer": "x"}, answer, {"timeout_s": 1.0})
+    assert caught.value.failure == "verifier_timeout"
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ FRAGMENTS = st.sampled_from(
     ]
 )
 TEXT = st.one_of(st.text(max_size=200), st.lists(FRAGMENTS, max_size=25).map("".join))
-QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 OPTIONS = {"A": "one", "B": "two or three", "C": "\\frac{1}{2}"}
 
 
@@ -129,7 +129,7 @@ def test_verifiers_give_a_verdict_on_any_text(score: Any, said: Any, text: str) 
         assert (verdict.reward == 1.0) == (verdict.reason is None)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     text=TEXT,
     gold=st.sampled_from(["5", "x^2+1", "\\{1,2\\}", "(1, 2]", "\\begin{pmatrix}1\\\\2\\end{pmatrix}", "y=2x", "even"]),

@@ -81,6 +81,7 @@ async def test_the_environment_of_a_worker_holds_no_keys(monkeypatch: pytest.Mon
     await pool.close()
 
 
+@pytest.mark.slow
 def test_a_worker_ends_itself_when_nobody_is_left_to_kill_it() -> None:
     code = f"""
 import asyncio
