@@ -34,7 +34,7 @@ def in_child(work: Callable[[Callable[[int], None]], None]) -> tuple[int, list[i
     if child == 0:
         status = 1
         try:
-            work(lambda number: os.write(write, number.to_bytes(4, "big")) and None)
+            work(lambda number: _tell(write, number))
             status = 0
         finally:
             os._exit(status)
@@ -51,6 +51,10 @@ def in_child(work: Callable[[Callable[[int], None]], None]) -> tuple[int, list[i
     _, status = os.waitpid(child, 0)
     numbers = [int.from_bytes(received[at : at + 4], "big") for at in range(0, len(received), 4)]
     return os.waitstatus_to_exitcode(status), numbers
+
+
+def _tell(descriptor: int, number: int) -> None:
+    os.write(descriptor, number.to_bytes(4, "big"))
 
 
 async def play(store: Store, build: Any, acknowledge: Callable[[int], None]) -> None:

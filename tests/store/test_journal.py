@@ -105,7 +105,11 @@ async def test_rollouts_that_wait_together_share_an_fsync(tmp_path: Path, hooked
 
 
 async def test_a_slow_disk_does_not_stop_the_event_loop(tmp_path: Path, hooked: Any) -> None:
-    opened = journal(tmp_path, hooked(lambda operation, *_: operation == "sync" and time.sleep(0.2)))
+    def hook(operation: str, *_: Any) -> None:
+        if operation == "sync":
+            time.sleep(0.2)
+
+    opened = journal(tmp_path, hooked(hook))
     written = asyncio.ensure_future(opened.submit(LINES[0], ignored).wait())
     ticks = 0
     while not written.done():
