@@ -15,8 +15,9 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from pathlib import Path
 from typing import Any
 
-from gymflow.verifiers import VerifierError, VerifierTimeout
 from gymflow.verifiers._worker_main import LENGTH
+
+from gymflow.verifiers import VerifierError, VerifierTimeout
 
 START_DEADLINE_S = 60.0
 _MAIN = Path(__file__).with_name("_worker_main.py")
@@ -71,6 +72,7 @@ class WorkerPool:
             stdout=PIPE,
             stderr=DEVNULL,
             env=_environment(),
+            start_new_session=True,  # Ctrl-C is for the run, which lets what is running finish
         )
         try:
             async with asyncio.timeout(START_DEADLINE_S):
