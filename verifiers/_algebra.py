@@ -14,11 +14,10 @@ from typing import Any
 import mpmath  # type: ignore[import-untyped]
 import sympy
 from antlr4 import Token
+from gymflow.verifiers._latex import TEXT_COMMAND, is_product
 from latex2sympy2_extended.latex2sympy2 import ConversionConfig, NormalizationConfig, _Latex2Sympy, normalize_latex
 from math_verify import verify
 from math_verify.grader import should_treat_as_complex
-
-from gymflow.verifiers._latex import TEXT_COMMAND, is_product
 
 _ALLOWED = re.compile(r"[0-9A-Za-z\\{}()\[\]|+\-*/^_=<>!.,:&%' ]*")
 _PLAIN_FUNCTIONS = re.compile(

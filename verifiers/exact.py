@@ -8,12 +8,12 @@ import re
 import unicodedata
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
-
-from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier
 from gymflow.verifiers._answers import bare, last_box, last_line, phrased
 from gymflow.verifiers._patterns import check
 from gymflow.verifiers._workers import WorkerPool
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
+
+from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier
 
 Extraction = Literal["full_response", "final_answer", "boxed", "last_line", "any"]
 Match = Literal["exact", "stripped", "normalized", "contains", "regex"]

@@ -8,13 +8,13 @@ import json
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
-
-from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier, VerifierError
 from gymflow.verifiers._compare import Rules, differences
 from gymflow.verifiers._json import parse
 from gymflow.verifiers._schemas import check, faults, has_patterns
 from gymflow.verifiers._workers import WorkerPool
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier, VerifierError
 
 Extraction = Literal["whole", "fenced", "anywhere"]
 

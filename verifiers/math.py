@@ -16,15 +16,15 @@ import re
 from functools import cached_property
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field
-
-from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier
 from gymflow.verifiers._answers import first_clause, last_box, phrased, stated_boxes
 from gymflow.verifiers._arithmetic import TooLarge
 from gymflow.verifiers._latex import normalize
 from gymflow.verifiers._numbers import agree, read
 from gymflow.verifiers._units import split_units
 from gymflow.verifiers._workers import WorkerPool
+from pydantic import BaseModel, BeforeValidator, Field
+
+from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier
 
 Extraction = Literal["boxed", "answer", "lenient"]
 

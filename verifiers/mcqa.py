@@ -15,13 +15,13 @@ from functools import cached_property
 from string import ascii_uppercase
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, model_validator
-
-from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier
 from gymflow.verifiers._answers import boxes
 from gymflow.verifiers._choices import NO_CHOICE, Choice, committed, normalized
 from gymflow.verifiers._patterns import check
 from gymflow.verifiers._workers import WorkerPool
+from pydantic import AfterValidator, BaseModel, Field, model_validator
+
+from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier
 
 Mode = Literal["anchored", "lenient", "strict_single_letter_boxed", "lenient_boxed", "lenient_answer_colon"]
 

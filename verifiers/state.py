@@ -6,11 +6,12 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
-
-from gymflow.verifiers import Anchor, Evidence, Parameters, Verdict, Verifier, VerifierError
 from gymflow.verifiers._compare import MISSING, Difference, Rules, differences, leaves
 from gymflow.verifiers._json import shown
+from pydantic import BaseModel, Field
+
+from gymflow.verifiers import Anchor, Evidence, Verdict, Verifier, VerifierError
+from gymflow.verifiers import Parameters as VerifierParameters
 
 SHOWN = 20
 """Differences that a verdict lists."""
@@ -28,7 +29,7 @@ class State(Verifier[StateTask]):
     needs = frozenset({"state"})
     includes = ("_assignment.py", "_compare.py", "_json.py")
 
-    class Parameters(Parameters):
+    class Parameters(VerifierParameters):
         """`exact`: the states are equal. `subset`: what is expected is there, and more may be.
 
         Path patterns such as `mail.*.read_at` say what is not compared, and which lists have no order.

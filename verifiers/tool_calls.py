@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, model_validator
-
-from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier
 from gymflow.verifiers._assignment import assignment, matching
 from gymflow.verifiers._calls import Call, Expected
 from gymflow.verifiers._compare import Rules
 from gymflow.verifiers._json import parse, shown
+from pydantic import BaseModel, Field, model_validator
+
+from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier
 
 
 class ExpectedCall(BaseModel):

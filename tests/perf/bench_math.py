@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
-from gymflow.verifiers import Evidence
 from gymflow.verifiers.math import Math, MathTask
 from gymflow.verifiers.mcqa import Mcqa, McqaTask
+
+from gymflow.verifiers import Evidence
 
 CONCURRENCY = 64
 REASONING = "Let us look at what is asked, write down what is known and go on from there, step by step. " * 10

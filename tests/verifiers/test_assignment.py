@@ -2,12 +2,11 @@
 
 from typing import Any
 
+from gymflow.verifiers._assignment import assignment, matching
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.optimize import linear_sum_assignment
-
-from gymflow.verifiers._assignment import assignment, matching
 
 shapes = st.tuples(st.integers(1, 6), st.integers(1, 6))
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
+from gymflow.verifiers.composite import Composite
 from pydantic import ValidationError
 
 from gymflow.errors import InputError
 from gymflow.verifiers import VerifierError
-from gymflow.verifiers.composite import Composite
 
 ANSWER = {"verifier": "math", "name": "answer", "weight": 3}
 ROW = {"expected_answer": "46"}

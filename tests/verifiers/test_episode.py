@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 import pytest
+from gymflow.verifiers.episode import Episode
 
 from gymflow.contracts.trajectory import Gap, Step, Trajectory, Turn
 from gymflow.verifiers import Evidence, VerifierError
-from gymflow.verifiers.episode import Episode
 
 
 def played(*steps: Step | None, **more: Any) -> Evidence:

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from gymflow.verifiers.exact import Exact, ExactTask
 from pydantic import ValidationError
 
 from gymflow.verifiers import VerifierTimeout, exact
-from gymflow.verifiers.exact import Exact, ExactTask
 
 
 @pytest.mark.parametrize(

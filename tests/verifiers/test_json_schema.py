@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from gymflow.verifiers.json_schema import JsonSchema, JsonSchemaTask
 from pydantic import ValidationError
 
 from gymflow.verifiers import VerifierError, VerifierTimeout, json_schema
-from gymflow.verifiers.json_schema import JsonSchema, JsonSchemaTask
 
 SCHEMA = {
     "type": "object",

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
+from gymflow.verifiers._numbers import agree
+from gymflow.verifiers.math import Math, MathTask, extract
 from pydantic import ValidationError
 
 from gymflow.verifiers import VerifierTimeout
-from gymflow.verifiers._numbers import agree
-from gymflow.verifiers.math import Math, MathTask, extract
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,9 @@
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
-
 from gymflow.verifiers._choices import committed
 from gymflow.verifiers.mcqa import Mcqa, McqaTask
+from pydantic import ValidationError
 
 OPTIONS = {"A": "Paris", "B": "London", "C": "a car", "D": "H2O"}
 ROW = {"options": [{letter: text} for letter, text in OPTIONS.items()], "expected_answer": "C"}

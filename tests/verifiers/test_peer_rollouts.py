@@ -5,14 +5,14 @@ import re
 from typing import Any
 
 import pytest
-
-from gymflow.contracts.task import Task
-from gymflow.verifiers import Evidence, Verdict, Verifier
 from gymflow.verifiers.exact import Exact
 from gymflow.verifiers.json_schema import JsonSchema
 from gymflow.verifiers.math import Math
 from gymflow.verifiers.mcqa import Mcqa
 from gymflow.verifiers.tool_calls import ToolCalls
+
+from gymflow.contracts.task import Task
+from gymflow.verifiers import Evidence, Verdict, Verifier
 
 FAMILIES: dict[str, tuple[type[Verifier[Any]], dict[str, Any]]] = {
     "mcqa": (Mcqa, {}),

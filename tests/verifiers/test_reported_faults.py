@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-
 from gymflow.verifiers.math import Math
 from gymflow.verifiers.mcqa import Mcqa
 from gymflow.verifiers.tool_calls import ToolCalls

@@ -5,10 +5,6 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
-from gymflow.verifiers import Evidence, VerifierError
 from gymflow.verifiers._arithmetic import TooLarge
 from gymflow.verifiers._choices import committed
 from gymflow.verifiers._latex import normalize
@@ -19,6 +15,10 @@ from gymflow.verifiers.json_schema import JsonSchema
 from gymflow.verifiers.math import Math, extract
 from gymflow.verifiers.mcqa import Mcqa
 from gymflow.verifiers.tool_calls import ToolCalls
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gymflow.verifiers import Evidence, VerifierError
 
 FRAGMENTS = st.sampled_from(
     [

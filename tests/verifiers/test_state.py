@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+from gymflow.verifiers.state import State
 
 from gymflow.verifiers import Evidence, VerifierError
-from gymflow.verifiers.state import State
 
 EXPECTED = {"mail": [{"id": 1, "folder": "trash"}, {"id": 2, "folder": "inbox"}], "balance": 10.0, "log": {}}
 

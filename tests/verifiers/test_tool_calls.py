@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
+from gymflow.verifiers.tool_calls import ToolCalls, ToolCallsTask
 from pydantic import ValidationError
 
 from gymflow.contracts.trajectory import ToolCall, Trajectory, Turn
 from gymflow.verifiers import Evidence
-from gymflow.verifiers.tool_calls import ToolCalls, ToolCallsTask
 
 WEATHER = {
     "type": "function",

@@ -7,9 +7,9 @@ import sys
 import time
 
 import pytest
+from gymflow.verifiers._workers import WorkerPool
 
 from gymflow.verifiers import VerifierError, VerifierTimeout
-from gymflow.verifiers._workers import WorkerPool
 
 SEARCH = "gymflow.verifiers._patterns:last_match"
 CATASTROPHE = {"pattern": r"(a+)+$", "text": "a" * 60 + "b"}
