@@ -20,6 +20,8 @@ VIEWS = {
     "evidence": "What a verifier may read of a rollout, as JSON.",
     "tasks": "A task as the run uses it.",
     "plan": "A rollout that the run consists of, sampled or not.",
+    "task_scores": "A task as one agent played it, in one verdict set: what scores are means of.",
+    "flips": "A rollout that passes in one verdict set of its run and not in a later one, or the other way round.",
     "findings": "A line of a health report.",
 }
 
@@ -59,6 +61,9 @@ COLUMNS = {
     "sampled_in": "run in which it was sampled; another run's where it was reused",
     "weight_version": "version of the weights, where a trainer said so",
     "verdict_set": "name of the verdict set, from what judged",
+    "extracted_answer": "what the verifier took for the answer",
+    "reason": "why the verifier gave this reward",
+    "components": "JSON: parts of the reward by name",
     "is_current": "whether the set is the run's current one",
     "outcome": "scored, unverified, failed or missing",
     "reward": "the verifier's reward; null: none",
@@ -101,9 +106,6 @@ SPECIAL = {
     },
     "verdicts": {
         "verdict_key": "what the verdict depends on: equal keys, equal verdicts",
-        "extracted_answer": "what the verifier took for the answer",
-        "reason": "why it gave this reward",
-        "components": "JSON: parts of the reward by name",
         "anchors": "JSON: places in the evidence that the verdict rests on",
         "details": "JSON: the verifier's own further findings",
         "failure": "why there is no reward: verifier_error, verifier_timeout, judge_error, …",
@@ -167,6 +169,23 @@ SPECIAL = {
         "snapshot": "JSON: the session's state at the end",
     },
     "tasks": {"cluster": "tasks that share a passage or a repository", "task": "JSON: the row, its input rendered"},
+    "task_scores": {
+        "reward": "mean over the scored rollouts",
+        "scored": "rollouts with a reward",
+        "passed": "rollouts that passed",
+        "planned": "rollouts planned",
+        "variance": "of the reward over the scored rollouts (ddof 1); null for fewer than two",
+    },
+    "flips": {
+        "old_set": "the earlier verdict set",
+        "old_passed": "whether it passed there; null: it had no reward",
+        "old_reward": "the reward there",
+        "old_reason": "the reason there",
+        "new_set": "the later verdict set",
+        "new_passed": "whether it passed there; null: it had no reward",
+        "new_reward": "the reward there",
+        "new_reason": "the reason there",
+    },
     "findings": {
         "check": "the health check",
         "severity": "info, warning or error",

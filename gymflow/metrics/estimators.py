@@ -1,6 +1,13 @@
 """Estimators over the repeats of one task."""
 
-from math import prod
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from math import comb, prod
+
+import numpy as np
+
+from gymflow.metrics.intervals import Array
 
 
 def pass_at_k(n: int, c: int, k: int) -> float | None:
@@ -24,3 +31,70 @@ def pass_hat_k(n: int, c: int, k: int) -> float | None:
     if k > n:
         return None
     return prod((c - i) / (n - i) for i in range(k)) if c >= k else 0.0
+
+
+def pass_at_k_of(n: Array, c: Array, k: int) -> Array:
+    """`pass_at_k` of many tasks that all have n >= k."""
+    return _of_pairs(pass_at_k, n, c, k)
+
+
+def pass_hat_k_of(n: Array, c: Array, k: int) -> Array:
+    """`pass_hat_k` of many tasks that all have n >= k."""
+    return _of_pairs(pass_hat_k, n, c, k)
+
+
+@lru_cache(maxsize=65536)
+def majority_at_k(votes: tuple[tuple[int, float], ...], k: int) -> float | None:
+    """Probability that the answer that most of k samples give is right; None where k exceeds the number of samples.
+
+    `votes`: for each different answer how many samples gave it, and which share of these is right. The expectation is exact,
+    over all C(n, k) subsets of the samples; answers that tie share the decision, so nothing is left to chance or order.
+    No answer is an answer of its own.
+    """
+    n = sum(count for count, _ in votes)
+    if k < 1:
+        raise ValueError(f"majority@k needs k >= 1, not {k}")
+    if k > n:
+        return None
+    return float(sum(_led_by(votes, k, top) for top in range(1, k + 1)) / comb(n, k))
+
+
+def _led_by(votes: tuple[tuple[int, float], ...], k: int, top: int) -> Fraction:
+    """Over the subsets of size k in which the leading answers have `top` samples each: the sum of the leaders' mean share right."""
+    # (samples taken, leaders) -> (subsets, sum over them of the leaders' shares)
+    ways: dict[tuple[int, int], tuple[int, Fraction]] = {(0, 0): (1, Fraction(0))}
+    for count, right in votes:
+        share = Fraction(right)
+        grown: dict[tuple[int, int], tuple[int, Fraction]] = {}
+        for (size, leaders), (subsets, shares) in ways.items():
+            for taken in range(min(count, top, k - size) + 1):
+                leads = taken == top
+                key = (size + taken, leaders + leads)
+                choices = comb(count, taken)
+                before, total = grown.get(key, (0, Fraction(0)))
+                added = shares + subsets * share if leads else shares
+                grown[key] = (before + choices * subsets, total + choices * added)
+        ways = grown
+    return sum(
+        (shares / leaders for (size, leaders), (_, shares) in ways.items() if size == k and leaders), Fraction(0)
+    )
+
+
+def variance_components(means: Array, variances: Array, counts: Array) -> tuple[float | None, float | None]:
+    """Variance of the reward between tasks and within a task (Miller 2024): the within part is the mean of the per-task variances
+    (ddof 1) over tasks of at least two repeats; the between part is that of the task means less what the repeats account for,
+    and not below 0. None where there are too few tasks or repeats. `variances` is NaN for a single repeat."""
+    repeated = counts > 1
+    within = float(variances[repeated].mean()) if repeated.any() else None
+    if len(means) < 2 or within is None:
+        return None, within
+    return max(0.0, float(means.var(ddof=1)) - within * float((1.0 / counts).mean())), within
+
+
+def _of_pairs(function: Callable[[int, int, int], float | None], n: Array, c: Array, k: int) -> Array:
+    if len(n) == 0:
+        return np.empty(0)
+    base = int(n.max()) + 1
+    pairs, which = np.unique(n * base + c, return_inverse=True)
+    values = np.array([function(*divmod(int(pair), base), k) for pair in pairs], float)
+    return np.asarray(values[which])

@@ -15,7 +15,7 @@ select
         when v.reward is not null then 'scored'
         else 'unverified'
     end as outcome,
-    v.reward, v.passed, v.masked, v.failure as verdict_failure
+    v.reward, v.passed, v.extracted_answer, v.reason, v.components, v.masked, v.failure as verdict_failure
 from plan p
 left join verdict_sets s on s.run_id = p.run_id
 left join rollouts r on r.run_id = p.run_id and r.plan_index = p.plan_index
@@ -64,3 +64,57 @@ from (
         unnest(range(len(t.tool_calls))) as position, unnest(t.tool_calls) as c
     from _turns
 );
+
+-- Estimators, as in gymflow/metrics/estimators.py and intervals.py. Null where they are undefined: k > n, or no trial.
+create macro pass_at_k(n, c, k) as
+    case
+        when k < 1 or c < 0 or c > n then error('pass_at_k(n, c, k) needs 0 <= c <= n and k >= 1')
+        when k > n then null
+        when n - c < k then 1.0::double
+        when c = 0 then 0.0::double
+        else 1.0::double - list_product(list_transform(range(n - c + 1, n + 1), lambda i: 1.0::double - k / i))
+    end;
+
+create macro pass_hat_k(n, c, k) as
+    case
+        when k < 1 or c < 0 or c > n then error('pass_hat_k(n, c, k) needs 0 <= c <= n and k >= 1')
+        when k > n then null
+        when c < k then 0.0::double
+        else list_product(list_transform(range(k), lambda i: (c - i)::double / (n - i)))
+    end;
+
+-- Wilson's score interval of c successes in n trials; z = 1.96 for 95 %.
+create macro wilson_low(c, n, z := 1.959963984540054) as
+    case
+        when n > 0 and c = 0 then 0.0::double
+        when n > 0 then
+            (c / n + z * z / (2 * n) - z * sqrt(c / n * (1 - c / n) / n + z * z / (4 * n * n))) / (1 + z * z / n)
+    end;
+
+create macro wilson_high(c, n, z := 1.959963984540054) as
+    case
+        when n > 0 and c = n then 1.0::double
+        when n > 0 then
+            (c / n + z * z / (2 * n) + z * sqrt(c / n * (1 - c / n) / n + z * z / (4 * n * n))) / (1 + z * z / n)
+    end;
+
+-- A task as one agent played it, in one verdict set: what scores are means of. `passed` counts rollouts.
+create view task_scores as
+select
+    run_id, verdict_set, is_current, environment, agent, task_key, any_value(task_id) as task_id,
+    avg(reward) as reward, count(*) filter (outcome = 'scored') as scored, count(*) filter (passed) as passed,
+    count(*) as planned, var_samp(reward) as variance
+from outcomes
+group by run_id, verdict_set, is_current, environment, agent, task_index, task_key;
+
+-- Rollouts that pass in one verdict set of their run and not in a later one, or the other way round; null: no reward.
+create view flips as
+select
+    a.run_id, a.rollout_id, a.environment, a.agent, a.task_key, a.task_id, a.repeat,
+    a.verdict_set as old_set, b.verdict_set as new_set, a.passed as old_passed, b.passed as new_passed,
+    a.reward as old_reward, b.reward as new_reward, a.reason as old_reason, b.reason as new_reason
+from outcomes a
+join outcomes b on b.run_id = a.run_id and b.plan_index = a.plan_index
+join verdict_sets s on s.run_id = a.run_id and s.verdict_set = a.verdict_set
+join verdict_sets t on t.run_id = b.run_id and t.verdict_set = b.verdict_set
+where s.position < t.position and a.passed is distinct from b.passed;
