@@ -17,16 +17,18 @@ def find_completed(root: str | Path, rollout_keys: Iterable[str]) -> dict[str, t
     keys = sorted(set(rollout_keys))
     if not keys:
         return {}
-    connection = connect(root)
-    connection.register("_wanted", pa.table({"rollout_key": pa.array(keys, pa.string())}))
-    rows = connection.execute(
-        """
-        select rollout_key, run_id, rollout_id
-        from rollouts join _wanted using (rollout_key)
-        where status = 'completed'
-        qualify row_number() over (partition by rollout_key order by sampled_in <> run_id, started_at, rollout_id) = 1
-        """
-    ).fetchall()
+    with connect(root) as connection:
+        connection.register("_wanted", pa.table({"rollout_key": pa.array(keys, pa.string())}))
+        rows = connection.execute(
+            """
+            select rollout_key, run_id, rollout_id
+            from rollouts join _wanted using (rollout_key)
+            where status = 'completed'
+            qualify row_number() over (
+                partition by rollout_key order by sampled_in <> run_id, started_at, rollout_id
+            ) = 1
+            """
+        ).fetchall()
     return {key: (run_id, rollout) for key, run_id, rollout in rows}
 
 

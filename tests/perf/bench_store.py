@@ -6,6 +6,7 @@ their verdicts, at full speed and at the pace of a real run, then what reading t
 
 import asyncio
 import gc
+import json
 import sys
 import tempfile
 import time
@@ -67,7 +68,11 @@ def tasks(count: int) -> Iterator[PlannedTask]:
             task_id=f"q{index}",
             tags=[],
             cluster=None,
-            task={"question": "Which of these is it? " * 8, "options": [{"A": "one"}, {"B": "two"}], "expected_answer": "A"},
+            task={
+                "question": "Which of these is it? " * 8,
+                "options": [{"A": "one"}, {"B": "two"}],
+                "expected_answer": "A",
+            },
         )
 
 
@@ -75,9 +80,17 @@ def record(run_id: str, row: PlannedRollout) -> RolloutRecord:
     """One single-turn rollout as a run would commit it."""
     prompt = [
         {"type": "message", "role": "system", "content": 'Think first, then end with "The answer is (X)".'},
-        {"type": "message", "role": "user", "content": f"{row.task_id}: " + "Which of these is it, and why is it so? " * 8},
+        {
+            "type": "message",
+            "role": "user",
+            "content": f"{row.task_id}: " + "Which of these is it, and why is it so? " * 8,
+        },
     ]
-    text = f"Let me see: {row.plan_index} " + "it follows from the second law that this holds, hence " * 8 + "The answer is (A)."
+    text = (
+        f"Let me see: {row.plan_index} "
+        + "it follows from the second law that this holds, hence " * 8
+        + "The answer is (A)."
+    )
     said: list[dict[str, Any]] = [
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text, "annotations": []}]}
     ]
@@ -201,7 +214,16 @@ async def rescore(store: Store, run_id: str, count: int) -> None:
             await writer.finish()
 
 
+def calibrate() -> None:
+    """How fast this process is right now: on an idle machine of the notes json reads some 170 MB a CPU second."""
+    text = json.dumps([{"index": index, "text": "words " * 20, "numbers": [1.5, 2.5]} for index in range(20_000)])
+    cpu = time.process_time()
+    json.loads(text)
+    print(f"calibration: json.loads {len(text) / 1e6 / (time.process_time() - cpu):.0f} MB per CPU second")
+
+
 async def main(count: int) -> None:
+    calibrate()
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
         with measured(f"create a run of {count} rollouts", count):
