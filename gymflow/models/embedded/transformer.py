@@ -59,7 +59,8 @@ class Transformer:
         angles = np.outer(np.arange(config.max_position_embeddings), frequencies)
         self._cos, self._sin = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
 
-    def capacity(self, length: int) -> int:
+    @staticmethod
+    def capacity(length: int) -> int:
         """The cache capacity of a sequence of this many tokens: the next power of two, at least 64."""
         return max(_SMALLEST_CAPACITY, 1 << (length - 1).bit_length())
 
