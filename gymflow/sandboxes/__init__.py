@@ -1,4 +1,4 @@
-"""Sandboxes: eight providers behind one interface (DESIGN, section 9).
+"""Sandboxes: providers behind one interface (DESIGN, section 9).
 
     from gymflow.sandboxes import open_sandbox
 

@@ -12,15 +12,9 @@ from gymflow.sandboxes.interface import Isolation, Provider
 
 PROVIDERS: dict[str, tuple[str, str | None]] = {
     "local": ("gymflow.sandboxes.local:LocalProvider", None),
-    "docker": ("gymflow.sandboxes.docker:DockerProvider", "docker"),
-    "apptainer": ("gymflow.sandboxes.apptainer:ApptainerProvider", None),
-    "enroot": ("gymflow.sandboxes.enroot:EnrootProvider", None),
-    "daytona": ("gymflow.sandboxes.daytona:DaytonaProvider", "daytona"),
-    "ecs_fargate": ("gymflow.sandboxes.ecs_fargate:EcsFargateProvider", "ecs-fargate"),
-    "opensandbox": ("gymflow.sandboxes.opensandbox:OpenSandboxProvider", "opensandbox"),
-    "openshell": ("gymflow.sandboxes.openshell:OpenShellProvider", "openshell"),
+    "docker": ("gymflow.sandboxes.docker:DockerProvider", None),
 }
-"""Name -> class, and the extra that installs what it needs."""
+"""Name -> class, and the extra that installs what it needs; None: nothing beyond gymflow."""
 
 ISOLATION = "GYMFLOW_ISOLATION"
 """Environment variable with the isolation that this run accepts; a task or manifest cannot set it."""

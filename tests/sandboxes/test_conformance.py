@@ -297,7 +297,7 @@ async def test_there_is_no_network_by_default(sandbox, needs):
         port = listening.getsockname()[1]
         interfaces = await sandbox.exec("cat /proc/net/dev")
         assert sorted(line.split(":")[0].strip() for line in interfaces.stdout.decode().splitlines()[2:]) == ["lo"]
-        assert b"" == (await sandbox.exec("cat /proc/net/route | tail -n +2")).stdout
+        assert (await sandbox.exec("cat /proc/net/route | tail -n +2")).stdout == b""
         for host in ("127.0.0.1", "10.255.255.53"):
             tried = await sandbox.exec(
                 f"(exec 3<>/dev/tcp/{host}/{port}) 2>/dev/null || nc -w 1 {host} {port} </dev/null"

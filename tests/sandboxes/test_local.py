@@ -15,6 +15,7 @@ import pytest
 from gymflow.contracts.sandbox import SandboxLimits, SandboxSpec
 from gymflow.sandboxes import Capability, SandboxLost, SandboxUnavailable
 from gymflow.sandboxes.interface import Mount
+from gymflow.sandboxes.labels import Owner
 from gymflow.sandboxes.local import LocalProvider, cgroups, layout, state
 from gymflow.sandboxes.local import provider as provider_module
 from gymflow.sandboxes.local.platform import bubblewrap, landlock_abi
@@ -113,16 +114,19 @@ async def test_a_sandbox_whose_first_process_is_killed_is_lost_and_not_a_return_
     await sandbox.stop()
 
 
-async def test_many_sandboxes_leave_no_descriptor_process_group_or_file(tmp_path):
+async def test_many_sandboxes_leave_no_descriptor_process_group_or_file():
     provider = LocalProvider()
     await provider.run(SandboxSpec(), "true")
-    before = len(os.listdir("/proc/self/fd")), len(state.entries()), len(groups_of(os.getpid()))
+    before = len(os.listdir("/proc/self/fd"))
     for _ in range(8):
         sandbox = await provider.start(SandboxSpec())
         await sandbox.exec("sleep 4003 >/dev/null 2>&1 &")
         await sandbox.stop()
         await provider.run(SandboxSpec(), "setsid sleep 4003 >/dev/null 2>&1 &")
-    assert (len(os.listdir("/proc/self/fd")), len(state.entries()), len(groups_of(os.getpid()))) == before
+    await provider.close()
+    assert len(os.listdir("/proc/self/fd")) <= before
+    assert await eventually(lambda: not groups_of(os.getpid()), 5)
+    assert not [e for e in state.entries() if e.labels["gymflow.owner"] == str(Owner.current())]
     assert await eventually(lambda: "sleep 4003" not in command_lines(), 2)
 
 

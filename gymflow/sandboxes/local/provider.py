@@ -8,7 +8,7 @@ import platform
 import shutil
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,10 @@ ONE_SHOT_FILES = 48
 """More files than this go through a started sandbox: each takes a descriptor."""
 
 
+_numbers = itertools.count(1)
+"""Tells the one-shot sandboxes of this process apart, whichever provider instance starts them."""
+
+
 class LocalProvider(Provider):
     """Namespaces, or, where the run demands less than full isolation, Landlock or nothing."""
 
@@ -52,8 +56,8 @@ class LocalProvider(Provider):
 
     def __init__(self, isolation: Isolation = "full") -> None:
         self._demanded = isolation
-        self._numbers = itertools.count(1)
         self._open: dict[str, SpawnedSandbox] = {}
+        self._pending: set[asyncio.Task[None]] = set()
 
     @property
     def isolation(self) -> Isolation:
@@ -179,7 +183,7 @@ class LocalProvider(Provider):
         `channel`: a descriptor that the command shall have, its number in the variable GYMFLOW_CHANNEL."""
         tool = _tool()
         bounds = Bounds.of(spec.limits)
-        name = f"once-{next(self._numbers)}"
+        name = f"once-{next(_numbers)}"
         uid, gid = host_identity()
         spawner = Spawner.shared()
         group = bounds.group(name)
@@ -223,8 +227,14 @@ class LocalProvider(Provider):
         finally:
             status.finish()
             if group is not None:
-                await asyncio.shield(group.remove())
-                spawner.release(name)
+                group.kill()
+                self._later(_discard(group, spawner, name))
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do it soon: nobody has to wait until the kernel has let go of a group that nothing runs in."""
+        task = asyncio.ensure_future(work)
+        self._pending.add(task)
+        task.add_done_callback(self._pending.discard)
 
     def _refuse(self, spec: SandboxSpec, mounts: Sequence[Mount]) -> None:
         if spec.options:
@@ -268,6 +278,7 @@ class LocalProvider(Provider):
     async def close(self) -> None:
         for sandbox in list(self._open.values()):
             await sandbox.stop()
+        await asyncio.gather(*self._pending)
 
 
 class OneShot:
@@ -294,6 +305,11 @@ def _tool() -> Bubblewrap:
     if isinstance(working, str):
         raise SandboxUnavailable(f"this machine cannot isolate a sandbox: {working}")
     return working
+
+
+async def _discard(group: cgroups.Cgroup, spawner: Spawner, name: str) -> None:
+    await group.remove()
+    spawner.release(name)
 
 
 async def _remove(entry: state.Entry) -> None:

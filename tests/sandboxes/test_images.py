@@ -1,0 +1,51 @@
+"""Images out of recipes, without a registry."""
+
+import shutil
+
+import pytest
+from pydantic import ValidationError
+
+from gymflow.contracts.sandbox import SandboxSpec
+from gymflow.sandboxes import SandboxUnavailable, images
+from gymflow.sandboxes.local import LocalProvider
+from gymflow.sandboxes.local.platform import bubblewrap
+
+pytestmark = pytest.mark.skipif(isinstance(bubblewrap(), str), reason=str(bubblewrap()))
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv(images.IMAGES, str(tmp_path / "images"))
+
+
+@pytest.mark.skipif(shutil.which("busybox") is None, reason="busybox is not installed")
+async def test_a_recipe_becomes_an_image_that_a_sandbox_starts_from():
+    recipe = images.Recipe(name="test/tiny:1", base="busybox", run=["echo made > /etc/marker"])
+    digest = await images.build(recipe)
+    assert digest == await images.build(recipe)
+    provider = LocalProvider()
+    result = await provider.run(
+        SandboxSpec(image="test/tiny:1"), "cat /etc/marker; echo x > /etc/marker; ls /usr/bin/awk"
+    )
+    assert result.stdout == b"made\n/usr/bin/awk\n" and result.stderr
+    sandbox = await provider.start(SandboxSpec(image="test/tiny:1", user="root"))
+    assert (await sandbox.exec("id -u; pwd")).stdout == b"0\n/work\n"
+    await sandbox.stop()
+    assert await provider.image_identity("test/tiny:1") == digest
+
+
+async def test_a_failed_build_leaves_nothing(tmp_path):
+    with pytest.raises(SandboxUnavailable, match="failed"):
+        await images.build(images.Recipe(name="broken", base="busybox", run=["exit 7"]))
+    assert list((tmp_path / "images").iterdir()) == []
+
+
+async def test_an_image_that_was_not_built_is_said_to_be_missing():
+    with pytest.raises(SandboxUnavailable, match="gym sandbox image"):
+        await LocalProvider().run(SandboxSpec(image="no/such"), "true")
+
+
+def test_recipes_are_checked():
+    for bad in ({"name": "../x"}, {"name": "x", "base": "ubuntu"}, {"name": "x", "packages": ["--purge x"]}):
+        with pytest.raises(ValidationError):
+            images.Recipe.model_validate(bad)
