@@ -176,7 +176,7 @@ def _print_report(report: "ValidationReport") -> None:
         print(
             f"verifier: {passed} of {len(report.fixtures)} fixtures as expected, {swapped} of them with the gold swapped"
         )
-    for warning in report.warnings:
+    for warning in report.all_warnings:
         print(f"warning: {warning}")
     for fault in report.shown_faults:
         print(f"fault: {fault}")

@@ -1,6 +1,7 @@
 """The `gym` command. Its groups are imported when they are called, so that help and listings answer at once."""
 
 import importlib
+import logging
 import os
 import signal
 import sys
@@ -73,6 +74,7 @@ def gym(version: Annotated[bool, typer.Option("--version", help="Show the versio
 def main() -> None:
     """Run the command and turn what it raises into an exit code and at most one message."""
     signal.signal(signal.SIGINT, _interrupted)
+    logging.basicConfig(format="gym: %(message)s", level=logging.WARNING)
     try:
         code = typer.main.get_command(app).main(prog_name="gym", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)

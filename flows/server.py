@@ -18,7 +18,7 @@ from gymflow.errors import InputError
 from gymflow.paths import shipped
 
 POOL = "gymflow"
-START_TIMEOUT_S = 180.0
+START_TIMEOUT_S = 300.0
 PROBE_S = 2.0
 QUIET = {
     "DO_NOT_TRACK": "1",
@@ -27,6 +27,7 @@ QUIET = {
     "PREFECT_TELEMETRY_ENABLE_RESOURCE_METRICS": "false",
     "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
     "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",
+    "PREFECT_LOGGING_EXTRA_LOGGERS": "gymflow,tasks",
 }
 
 
@@ -133,8 +134,14 @@ def _spawn(arguments: list[str], environment: dict[str, str], log: Path) -> subp
 
 
 def _prefect(arguments: list[str], environment: dict[str, str]) -> None:
+    # Prefect takes the folder that a deployment is registered from as the one to run it in.
     done = subprocess.run(
-        [sys.executable, "-m", "prefect", *arguments], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "prefect", *arguments],
+        env=environment,
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise InputError(f"prefect {' '.join(arguments)} failed:\n{done.stdout}{done.stderr}".rstrip())

@@ -169,7 +169,6 @@ class _Check:
             report = self.attempt(check_split, self.entry, manifest, split, fields, digest, cache)
             if report is not None:
                 self.report.splits.append(report)
-                self.report.warnings += [f"{split}: {warning}" for warning in report.warnings]
 
     async def preflight(self, manifest: Manifest, session: type[Session], verifier: Verifier[Any]) -> None:
         """The fixtures, if the verifier can be run without a model."""

@@ -74,6 +74,11 @@ class ValidationReport:
         return self.fault_count == 0
 
     @property
+    def all_warnings(self) -> list[str]:
+        """The environment's, and what is odd about the rows of its splits, which says nothing about a run."""
+        return [*self.warnings, *(f"{one.split}: {warning}" for one in self.splits for warning in one.warnings)]
+
+    @property
     def shown_faults(self) -> list[Fault]:
         """Those of the manifest, the first ones of each split, those of the fixtures and the verifier."""
         return [*self.faults, *(fault for split in self.splits for fault in split.faults), *self.fixture_faults]

@@ -111,7 +111,7 @@ async def test_tasks_that_occur_twice_are_warned_of(tmp_path: Path, validated: V
     ]
     report = await validated(write_environment(tmp_path / "env", rows=rows))
     assert report.ok
-    assert report.warnings == [
+    assert report.all_warnings == [
         "test: 1 tasks are the same as an earlier task (lines 3 like 1)",
         "test: 1 tasks ask the same as an earlier task but expect something else (lines 4 like 1)",
         "test: 1 tasks differ from an earlier task only in numbers and names (lines 6 like 5)",
