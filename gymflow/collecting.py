@@ -24,6 +24,9 @@ from gymflow.errors import InputError
 from gymflow.models.base import ModelRequest, ModelResponse, Provider
 from gymflow.models.gateway import Gateway
 from gymflow.registry import Registry
+from gymflow.runtime.components import give_judge
+from gymflow.runtime.judging import ROLE as JUDGE
+from gymflow.runtime.judging import judge_model
 from gymflow.runtime.opening import open_components
 from gymflow.runtime.planning import Planner
 from gymflow.runtime.pool import Pool
@@ -52,6 +55,7 @@ async def collect(
     sampling: Sampling | None = None,
     budgets: Budgets | None = None,
     limits: Limits | None = None,
+    judge: ModelSpec | None = None,
     weight_version: str | None = None,
     store: str | Path | None = None,
 ) -> AsyncIterator[Sample]:
@@ -60,7 +64,7 @@ async def collect(
     `tasks` is an environment by name, or a selection of it (split, task ids, limit). `agent` is a harness by name or an agent
     specification; default: the environment's harness. `model` is a specification, or a provider that is already open and stays
     so, which is how a trainer hands in its own engine; default: the embedded model. With a `store` every sample is durable
-    there before it is yielded. Without a seed, two calls with equal arguments sample differently.
+    there before it is yielded. `judge` is the model that the environment's verifier asks, where it asks one. Without a seed, two calls with equal arguments sample differently.
 
     Raises InputError for bad arguments or a model that cannot be called, EndpointDown when it goes away for good.
     """
@@ -70,7 +74,7 @@ async def collect(
     config = RunConfig(
         name="collect",
         environments=[EnvironmentSelection(name=tasks) if isinstance(tasks, str) else tasks],
-        models={POLICY: spec},
+        models={POLICY: spec} | ({JUDGE: judge} if judge else {}),
         agents=_agents(agent),
         repeats=repeats,
         seed=secrets.randbelow(2**31) if seed is None else seed,
@@ -122,6 +126,8 @@ async def _collecting(
             await writer.add_verdict_set(chosen)
         await stack.enter_async_context(gateway)
         await gateway.probe()
+        judgements = place.judgements if writer else None
+        give_judge([environment], judge_model(gateway, config, judgements))
         await open_components(stack, [environment], selected.agents.values())
         player = Player(
             run_id=run_id,

@@ -112,6 +112,11 @@ def verdict_key(*, rollout_id: str, evidence_digest: str, judged_digest: str, fi
     return digest([SCORING_PROTOCOL, rollout_id, evidence_digest, judged_digest, fields_digest])
 
 
+def question_key(*, judge: dict[str, Any], instructions: str, text: str, schema: dict[str, Any], sample: int) -> str:
+    """A question to a judge model: who is asked (identity and sampling), what, and for which of several votes."""
+    return digest([SCORING_PROTOCOL, judge, instructions, text, schema, sample])
+
+
 def derived_seed(*parts: Any) -> int:
     """A seed in [0, 2^31) from whatever identifies its use; equal parts give equal seeds on every machine."""
     return int.from_bytes(hashlib.sha256(canonical_json(list(parts))).digest()[:4], "big") >> 1

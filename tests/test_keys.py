@@ -37,6 +37,7 @@ def test_golden_digests():
         "agent": agent_digest(),
         "rollout": keys.rollout_key("a", "t", row_sampling={}, seed=7, repeat=0, occurrence=0),
         "verdict": keys.verdict_key(rollout_id="r-0", evidence_digest="e", judged_digest="j", fields_digest="f"),
+        "question": keys.question_key(judge={"model": "m"}, instructions="i", text="t", schema={}, sample=0),
         "seed": keys.derived_seed(0, "t", 1),
     }
     assert golden == GOLDEN
@@ -50,6 +51,7 @@ GOLDEN = {
     "agent": "464aa67b12e6f22cac4d704de4a19b6f8c1f987ea69e4dc88b31c08be26a9899",
     "rollout": "08cc1f699d4d76ffa822b54f7a3f59a9d35aec097ee5ce4c5cc6b1ebbcd0d5a1",
     "verdict": "d1a363fda16b7c384e91783057214f50d9018587994b3953a1930fcdc42e6e62",
+    "question": "eb4dbc46779f40bd317b5aa87ca646e0b9be2206ab3a767c41130423271cfcb6",
     "seed": 1091700605,
 }
 

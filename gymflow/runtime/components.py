@@ -1,6 +1,6 @@
 """A run's parts, instantiated: what a run document names becomes objects that rollouts are played and scored with."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,8 @@ from gymflow.environments import Session
 from gymflow.errors import InputError
 from gymflow.harnesses import Harness
 from gymflow.registry import EnvironmentEntry, Registry
+from gymflow.runtime.judging import ROLE as JUDGE
+from gymflow.runtime.judging import JudgeModel
 from gymflow.verifiers import Verifier
 
 
@@ -38,6 +40,12 @@ class RunTask:
     fault: str | None
     fields_digest: str
 
+    @property
+    def input(self) -> list[dict[str, Any]]:
+        """The rendered input, as Responses items."""
+        given = self.task.responses_create_params.input
+        return [{"role": "user", "content": given}] if isinstance(given, str) else given or []
+
 
 @dataclass(slots=True)
 class RunEnvironment:
@@ -47,6 +55,7 @@ class RunEnvironment:
     session: type[Session]
     verifier: Verifier[Any]
     judged: Judged
+    judge: JudgeModel | None = None
     judged_digest: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,24 +82,41 @@ class RunEnvironment:
 
 
 def run_environment(
-    registry: Registry, entry: EnvironmentEntry, manifest: Manifest, judge: ModelIdentity | None
+    registry: Registry, entry: EnvironmentEntry, manifest: Manifest, judge: dict[str, Any] | None
 ) -> RunEnvironment:
-    """Session class and verifier of an environment, with the manifest as merged for the run."""
+    """Session class and verifier of an environment, with the manifest as merged for the run. `judge`: see `judge_identity`.
+
+    InputError where the verifier needs a judge model and there is none.
+    """
     name = manifest.verifier.name
-    verifier = registry.verifier_class(name, entry)
-    parameters = validated(verifier.Parameters, manifest.verifier, f"verifier {name!r}")
+    cls = registry.verifier_class(name, entry)
+    parameters = validated(cls.Parameters, manifest.verifier, f"verifier {name!r}")
+    verifier = cls(parameters)
+    judging = JUDGE in verifier.needs
+    if judging and judge is None:
+        raise InputError(
+            f"{manifest.name}: verifier {name!r} asks a judge model; name one under `models: judge:`, or with "
+            "--set models.judge.provider=… --set models.judge.model=…"
+        )
     return RunEnvironment(
         manifest=manifest,
         session=registry.session_class(entry),
-        verifier=verifier(parameters),
+        verifier=verifier,
         judged=Judged(
             verifier=name,
             version=verifier.version,
             code_digest=registry.verifier_digest(name, entry),
             parameter_digest=keys.digest(parameters.model_dump(mode="json")),
-            judge=judge.model_dump(mode="json") if judge and "judge" in verifier.needs else None,
+            judge=judge if judging else None,
         ),
     )
+
+
+def give_judge(environments: Iterable[RunEnvironment], judge: JudgeModel | None) -> None:
+    """Let the verifiers that need a judge model ask this one."""
+    for environment in environments:
+        if JUDGE in environment.verifier.needs:
+            environment.judge = judge
 
 
 def run_agent(registry: Registry, spec: AgentSpec, sampling: Sampling) -> RunAgent:

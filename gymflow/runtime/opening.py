@@ -10,7 +10,15 @@ from gymflow.models.gateway import Gateway
 from gymflow.paths import store_root
 from gymflow.registry import Registry
 from gymflow.runtime.active import ActiveRun, holding, watcher
-from gymflow.runtime.components import RunAgent, RunEnvironment, effective_sampling, run_agent, run_environment
+from gymflow.runtime.components import (
+    RunAgent,
+    RunEnvironment,
+    effective_sampling,
+    give_judge,
+    run_agent,
+    run_environment,
+)
+from gymflow.runtime.judging import judge_identity, judge_model
 from gymflow.runtime.pool import Pool
 from gymflow.runtime.progress import Progress, earlier_rewards
 from gymflow.runtime.reusing import reuse
@@ -40,6 +48,7 @@ async def opened(run_id: str, store: str | None) -> AsyncIterator[ActiveRun]:
         gateway = await stack.enter_async_context(
             Gateway(config.models, concurrency=config.limits.concurrency, unreachable_s=config.limits.unreachable_s)
         )
+        give_judge(environments.values(), judge_model(gateway, config, place.judgements))
         await open_components(stack, environments.values(), agents.values())
         chosen = verdict_set_of(environments)
         await writer.add_verdict_set(chosen)
@@ -106,7 +115,7 @@ async def open_components(
 
 def run_environments(registry: Registry, document: RunDocument) -> dict[str, RunEnvironment]:
     """The environments of a run, with the verifiers as its document has them."""
-    judge = document.identities.get("judge")
+    judge = judge_identity(document.config.models, document.identities)
     return {
         label: run_environment(registry, registry.environment(one.reference), one.manifest, judge)
         for label, one in document.environments.items()

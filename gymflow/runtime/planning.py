@@ -1,5 +1,6 @@
 """From a run configuration to the plan of its rollouts, and what identifies the run."""
 
+import logging
 import platform
 import time
 from collections import Counter
@@ -27,8 +28,12 @@ from gymflow.runtime.components import (
     run_agent,
     run_environment,
 )
+from gymflow.runtime.judging import ROLE as JUDGE
+from gymflow.runtime.judging import judge_identity
 from gymflow.runtime.routing import Router
 from gymflow.secrets import mask
+
+log = logging.getLogger(__name__)
 
 DISTRIBUTIONS = ("pydantic", "duckdb", "pyarrow", "openai", "prefect")
 
@@ -72,6 +77,7 @@ class Planner:
         self.config = config
         self.registry = registry
         self.identities = identities
+        self.judge = judge_identity(config.models, identities)
         self.selected = self._select()
         self._rows: list[_Row] = []
 
@@ -113,6 +119,18 @@ class Planner:
                         cluster=task.cluster,
                         task=task.model_dump(mode="python", exclude_none=True),
                     )
+
+    def warn_of_defaults(self) -> None:
+        """Say how many tasks refer to an agent that the run does not have, once per name. Call it after `tasks`."""
+        for selected in self.selected:
+            for wanted, count in sorted(selected.router.defaulted.items()):
+                log.warning(
+                    "%s: %d tasks refer to agent %r, which is neither in `agents` nor a harness; they are played by %r",
+                    selected.label,
+                    count,
+                    wanted,
+                    selected.manifest.harness.name,
+                )
 
     def rollouts(
         self, first_index: int = 0, first_chunk: int = 0, known: frozenset[tuple[int, str, int]] = frozenset()
@@ -191,7 +209,9 @@ class Planner:
         used |= {spec.harness.name for spec in config.agents.values() if spec.harness}
         return Fingerprint(
             sampling={
-                "model": keys.digest({name: one.model_dump(mode="json") for name, one in self.identities.items()}),
+                "model": keys.digest(
+                    {name: one.model_dump(mode="json") for name, one in self.identities.items() if name != JUDGE}
+                ),
                 "harness": keys.digest(
                     {
                         "code": {name: self.registry.harness_digest(name) for name in sorted(used)},
@@ -203,7 +223,9 @@ class Planner:
                 "sampling": keys.digest(
                     {
                         "sampling": {
-                            name: keys.sampling_digest(effective_sampling(config, name, None)) for name in config.models
+                            name: keys.sampling_digest(effective_sampling(config, name, None))
+                            for name in config.models
+                            if name != JUDGE
                         },
                         "benchmarks": {
                             label: _dump(one.benchmark.sampling if one.benchmark else None)
@@ -224,7 +246,7 @@ class Planner:
                 "verifier": keys.digest(
                     {label: one.environment.judged.model_dump(mode="json") for label, one in by_label.items()}
                 ),
-                "judge": keys.digest(_dump(self.identities.get("judge"))),
+                "judge": keys.digest(self.judge),
             },
         )
 
@@ -249,7 +271,7 @@ class Planner:
                     benchmark=benchmark,
                     split=split,
                     repeats=self.config.repeats or (benchmark.repeats if benchmark else 1),
-                    environment=run_environment(self.registry, entry, manifest, self.identities.get("judge")),
+                    environment=run_environment(self.registry, entry, manifest, self.judge),
                     environment_digest=self.registry.environment_digest(entry, manifest),
                     router=Router(self.config, manifest, explicit, self.registry.harness_names),
                 )

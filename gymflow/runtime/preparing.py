@@ -6,6 +6,7 @@ from gymflow.contracts.run import RunConfig
 from gymflow.errors import InputError
 from gymflow.models.gateway import Gateway
 from gymflow.registry import Registry
+from gymflow.runtime.judging import ROLE as JUDGE
 from gymflow.runtime.planning import Planner
 from gymflow.runtime.reusing import require_pinned
 from gymflow.secrets import mask
@@ -35,6 +36,7 @@ async def prepare(
         finally:
             lease.release()
     tasks = list(planner.tasks())
+    planner.warn_of_defaults()
     if not tasks:
         raise InputError(
             "nothing is selected: no task is left by the limit, the task ids and the split; nothing was run"
@@ -60,6 +62,7 @@ def _extend(store: Store, run_id: str, config: RunConfig, planner: Planner, acce
         return reader.planned()
     known_tasks = {(task.environment, task.row_digest): task.task_index for task in reader.tasks()}
     tasks = list(planner.tasks(first_index=len(known_tasks), known=known_tasks))
+    planner.warn_of_defaults()
     last_index = last_chunk = -1
     known: set[tuple[int, str, int]] = set()
     for row in reader.plan():
@@ -74,5 +77,6 @@ def _extend(store: Store, run_id: str, config: RunConfig, planner: Planner, acce
 
 
 def _selection(config: RunConfig) -> dict[str, object]:
-    """What decides which rollouts a plan has."""
-    return config.model_dump(include={"environments", "agents", "repeats", "shard", "skip_bad_rows"})
+    """What decides which rollouts a plan has, and how they are judged."""
+    fields = ("environments", "agents", "repeats", "shard", "skip_bad_rows")
+    return config.model_dump(include=dict.fromkeys(fields, True) | {"models": {JUDGE}})

@@ -1,16 +1,21 @@
 """Scoring stored rollouts again: a new, complete verdict set with no model call."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Collection, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from gymflow.contracts.run import RunDocument
+from gymflow.contracts.run import RunConfig, RunDocument
 from gymflow.contracts.verdict import VerdictRecord
 from gymflow.errors import InputError
+from gymflow.models.gateway import Gateway
 from gymflow.registry import Registry
-from gymflow.runtime.components import RunEnvironment, RunTask, run_environment
+from gymflow.runtime.components import RunEnvironment, RunTask, give_judge, run_environment
+from gymflow.runtime.judging import ROLE as JUDGE
+from gymflow.runtime.judging import judge_identity, judge_model
 from gymflow.runtime.scoring import score, verdict_set_of
-from gymflow.store import RunReader, RunWriter, Store
+from gymflow.store import RunReader, RunWriter, Store, StoredRollout
 
 NOT_RERUN = ("recorded", "live")
 """Verifiers whose verdict came from what is gone: a running system, or an environment's own word."""
@@ -50,23 +55,35 @@ async def rescore(
         await writer.add_verdict_set(chosen)
         result = Rescored(run_id=run_id, verdict_set=chosen.name, previous=previous, refused=refused)
         limit = timeout_s or document.config.limits.verifier_timeout_s
-        opened: list[RunEnvironment] = []
-        try:
+        async with AsyncExitStack() as stack:
+            await open_judge(stack, environments.values(), document.config, store)
             for environment in environments.values():
+                stack.push_async_callback(environment.verifier.close)
                 await environment.verifier.open()
-                opened.append(environment)
             result.scored, result.reused = await complete_set(reader, writer, environments, chosen.name, limit)
-        finally:
-            for environment in opened:
-                await environment.verifier.close()
         await writer.finish()
         return result
+
+
+async def open_judge(
+    stack: AsyncExitStack, environments: Collection[RunEnvironment], config: RunConfig, store: Store
+) -> None:
+    """Open the run's judge model, and no other, if one of the verifiers asks it; the stack closes it."""
+    if not any(JUDGE in environment.verifier.needs for environment in environments):
+        return
+    gateway = Gateway(
+        {JUDGE: config.models[JUDGE]},
+        concurrency=config.limits.concurrency,
+        unreachable_s=config.limits.unreachable_s,
+    )
+    await stack.enter_async_context(gateway)
+    give_judge(environments, judge_model(gateway, config, store.judgements))
 
 
 def _environments(
     registry: Registry, document: RunDocument, parameters: Mapping[str, Any]
 ) -> tuple[dict[str, RunEnvironment], dict[str, str]]:
-    judge = document.identities.get("judge")
+    judge = judge_identity(document.config.models, document.identities)
     environments: dict[str, RunEnvironment] = {}
     refused: dict[str, str] = {}
     for label, one in document.environments.items():
@@ -89,9 +106,24 @@ async def complete_set(
     written = 0
     if known.issuperset(reader.completed_indices()):
         return written, len(known)
+    slots = asyncio.Semaphore(reader.document.config.limits.concurrency)
     tasks: dict[int, RunTask] = {}
+
+    async def one(stored: StoredRollout, environment: RunEnvironment, task: RunTask) -> VerdictRecord:
+        async with slots:
+            return await score(
+                run_id=reader.run_id,
+                rollout_id=stored.rollout_id,
+                verdict_set=verdict_set,
+                task=task,
+                evidence=stored.evidence,
+                evidence_digest=stored.evidence_digest,
+                environment=environment,
+                timeout_s=timeout_s,
+            )
+
     for batch in reader.stored():
-        rows: list[VerdictRecord] = []
+        scoring = []
         for stored in batch:
             environment = environments.get(stored.environment)
             if environment is None or stored.plan_index in known:
@@ -101,18 +133,7 @@ async def complete_set(
                 if len(tasks) >= TASKS_KEPT:
                     tasks.clear()
                 task = tasks[stored.task_index] = environment.task(stored.task)
-            rows.append(
-                await score(
-                    run_id=reader.run_id,
-                    rollout_id=stored.rollout_id,
-                    verdict_set=verdict_set,
-                    task=task,
-                    evidence=stored.evidence,
-                    evidence_digest=stored.evidence_digest,
-                    environment=environment,
-                    timeout_s=timeout_s,
-                )
-            )
-        if rows:
-            written += await writer.commit_verdicts(rows)
+            scoring.append(one(stored, environment, task))
+        if scoring:
+            written += await writer.commit_verdicts(await asyncio.gather(*scoring))
     return written, len(known)

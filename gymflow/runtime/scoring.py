@@ -24,15 +24,21 @@ async def score(
     environment: RunEnvironment,
     timeout_s: float,
 ) -> VerdictRecord:
-    """One verdict. Whatever the verifier raises becomes the reason why there is none; it never ends the run."""
+    """One verdict. Whatever the verifier raises becomes the reason why there is none; it never ends the run.
+
+    A verifier that asks a judge model is not timed: its calls have limits of their own, and wait for the model's slots.
+    """
     started = time.perf_counter()
+    hearing = environment.judge.hearing() if environment.judge else None
+    evidence.judge = hearing
+    evidence.input = task.input
     verdict: Verdict | None = None
     failure: VerdictFailure | None = None
     message: str | None = None
     try:
         if task.fields is None:
             raise VerifierError(task.fault)
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(None if hearing else timeout_s):
             verdict = await environment.verifier.verify(task.fields, evidence)
         if (message := reward_fault(verdict)) is not None:
             verdict, failure = None, VerdictFailure.VERIFIER_ERROR
@@ -57,6 +63,7 @@ async def score(
         passed=verdict.reward >= environment.manifest.passing_reward if verdict else None,
         duration_s=time.perf_counter() - started,
         judged=environment.judged,
+        calls=tuple(hearing.calls) if hearing else (),
     )
 
 

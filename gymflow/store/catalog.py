@@ -15,6 +15,7 @@ from gymflow.errors import InputError
 from gymflow.store import plan as plans
 from gymflow.store.artifacts import Artifacts
 from gymflow.store.files import Files, alive, local_root
+from gymflow.store.judgements import Judgements
 from gymflow.store.layout import StoreLayout, check_run_id
 from gymflow.store.manifest import RunManifest, read_document, write_manifest
 from gymflow.store.reader import RunReader
@@ -31,6 +32,7 @@ class Store:
         self.layout = StoreLayout(local_root(root))
         self._files = files or Files()
         self.artifacts = Artifacts(self.layout.artifacts, self._files)
+        self.judgements = Judgements(self.layout.judgements, self._files)
 
     @property
     def root(self) -> Path:

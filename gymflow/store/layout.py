@@ -87,5 +87,9 @@ class StoreLayout:
     def artifacts(self) -> Path:
         return self.root / "artifacts"
 
+    @property
+    def judgements(self) -> Path:
+        return self.root / "judgements"
+
     def run(self, run_id: str) -> RunLayout:
         return RunLayout(self.runs / run_id)

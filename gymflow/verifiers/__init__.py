@@ -41,7 +41,7 @@ class Parameters(BaseModel):
 class VerifierError(Exception):
     """The verifier could not decide: recorded as `verifier_error`, never as a reward of zero."""
 
-    failure: ClassVar[VerdictFailure] = VerdictFailure.VERIFIER_ERROR
+    failure: VerdictFailure = VerdictFailure.VERIFIER_ERROR
 
 
 class VerifierTimeout(VerifierError):

@@ -6,7 +6,7 @@ it is stored as until it is used.
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -14,6 +14,9 @@ from gymflow.contracts.outcome import StopReason
 from gymflow.contracts.rollout import EvidenceRecord
 from gymflow.contracts.trajectory import ToolCall, Trajectory
 from gymflow.items import function_calls, output_text
+
+if TYPE_CHECKING:
+    from gymflow.verifiers.judging import Judge
 
 
 class Evidence:
@@ -35,6 +38,10 @@ class Evidence:
         self._artifacts = artifacts
         self._read_artifact = read_artifact
         self.stop_reason = stop_reason
+        self.input: list[dict[str, Any]] = []
+        """What the task asked, as rendered for the agent (Responses items)."""
+        self.judge: Judge | None = None
+        """The judge model, for verifiers that need one."""
 
     @classmethod
     def of(cls, record: EvidenceRecord, read_artifact: Callable[[str], bytes] | None = None) -> "Evidence":
