@@ -40,5 +40,8 @@ class Task(OpenContract):
 
     @property
     def verifier_fields(self) -> dict[str, Any]:
-        """The fields at the top level that the verifier declares and reads."""
-        return self.model_extra or {}
+        """The fields at the top level that the verifier declares and reads; `tools`, unless the row has such a field, are those
+        on offer to the agent."""
+        fields = self.model_extra or {}
+        tools = self.responses_create_params.tools
+        return {"tools": tools, **fields} if tools else fields
