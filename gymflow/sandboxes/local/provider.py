@@ -8,7 +8,7 @@ import platform
 import shutil
 import signal
 import sys
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,6 @@ class LocalProvider(Provider):
     def __init__(self, isolation: Isolation = "full") -> None:
         self._demanded = isolation
         self._open: dict[str, SpawnedSandbox] = {}
-        self._pending: set[asyncio.Task[None]] = set()
 
     @property
     def isolation(self) -> Isolation:
@@ -227,14 +226,9 @@ class LocalProvider(Provider):
         finally:
             status.finish()
             if group is not None:
+                # Nobody has to wait until the kernel has let go of a group that nothing runs in.
                 group.kill()
-                self._later(_discard(group, spawner, name))
-
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do it soon: nobody has to wait until the kernel has let go of a group that nothing runs in."""
-        task = asyncio.ensure_future(work)
-        self._pending.add(task)
-        task.add_done_callback(self._pending.discard)
+                spawner.discard(name)
 
     def _refuse(self, spec: SandboxSpec, mounts: Sequence[Mount]) -> None:
         if spec.options:
@@ -278,7 +272,6 @@ class LocalProvider(Provider):
     async def close(self) -> None:
         for sandbox in list(self._open.values()):
             await sandbox.stop()
-        await asyncio.gather(*self._pending)
 
 
 class OneShot:
@@ -305,11 +298,6 @@ def _tool() -> Bubblewrap:
     if isinstance(working, str):
         raise SandboxUnavailable(f"this machine cannot isolate a sandbox: {working}")
     return working
-
-
-async def _discard(group: cgroups.Cgroup, spawner: Spawner, name: str) -> None:
-    await group.remove()
-    spawner.release(name)
 
 
 async def _remove(entry: state.Entry) -> None:

@@ -43,6 +43,7 @@ from gymflow.sandboxes.local.state import Entry
 from gymflow.sandboxes.local.tree import end_marked
 
 FILE_S = 300.0
+CONFIRMATIONS = 5
 MARK = "GYMFLOW_EXEC"
 
 
@@ -302,13 +303,20 @@ class LocalSandbox(SpawnedSandbox):
         return self._stopping is None and self._init is not None and not self._init.exited.done()
 
     async def confirm(self) -> None:
-        if self._init is not None and not self._init.exited.done():
-            await asyncio.wait({self._init.exited}, timeout=0.05)
-        if not self.alive() and self._stopping is None:
+        # A namespace's first process is seen to be dead a moment later than those that die with it.
+        for _ in range(CONFIRMATIONS):
+            if self._init is None or self._init.exited.done() or self._init_is_dead():
+                break
+            await asyncio.sleep(0.01)
+        dead = self._init_is_dead()
+        if (dead or not self.alive()) and self._stopping is None:
             oom = self.group is not None and self.group.oom_kills() > 0
             self._why = "its memory limit was exceeded" if oom else "its first process was killed"
             raise SandboxLost(f"sandbox {self.id} is gone: {self._why}", oom=oom)
         self.require()
+
+    def _init_is_dead(self) -> bool:
+        return self.entry.init is not None and start_time(self.entry.init[0]) != self.entry.init[1]
 
     async def release(self) -> None:
         if self._gateway is not None:

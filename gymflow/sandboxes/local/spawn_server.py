@@ -71,11 +71,13 @@ def main() -> None:
         signal.signal(ignored, signal.SIG_IGN)
     server = Server(control)
     while True:
-        readable, _, _ = select.select([control.fileno(), wake_read], [], [])
+        pause = 0.01 if server.discarded else None
+        readable, _, _ = select.select([control.fileno(), wake_read], [], [], pause)
         if wake_read in readable:
             with contextlib.suppress(BlockingIOError):
                 os.read(wake_read, 4096)
             server.reap()
+        server.discarded = [entry for entry in server.discarded if not all(cgroup_gone(f) for f in entry["cgroups"])]
         if control.fileno() in readable and not server.receive():
             break
     server.clean_up()
@@ -89,6 +91,7 @@ class Server:
         self.requests: dict[int, int] = {}
         self.held: dict[str, int] = {}
         self.cleanup: dict[str, Request] = {}
+        self.discarded: list[Request] = []
 
     def receive(self) -> bool:
         """Handle one request; False when the other side is gone."""
@@ -120,6 +123,9 @@ class Server:
                 self.hold(request)
             case "track":
                 self.cleanup[request["name"]] = request
+            case "discard":
+                entry = self.cleanup.pop(request["name"], None)
+                self.discarded += [entry] if entry else []
             case "release":
                 self.cleanup.pop(request["name"], None)
                 fd = self.held.pop(request["name"], None)
@@ -177,7 +183,7 @@ class Server:
         for pid in self.requests:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        for entry in self.cleanup.values():
+        for entry in (*self.cleanup.values(), *self.discarded):
             for folder in entry["cgroups"]:
                 remove_cgroup(folder)
             for path in entry["files"]:
@@ -200,15 +206,20 @@ def remove_folder(path: str) -> None:
 def remove_cgroup(folder: str) -> None:
     """Kill what is in a control group and in those below it, then remove it."""
     deadline = time.monotonic() + 5
-    while os.path.isdir(folder) and time.monotonic() < deadline:
-        for top, _, _ in os.walk(folder, topdown=False):
-            with contextlib.suppress(OSError), open(os.path.join(top, "cgroup.procs")) as members:
-                for pid in members.read().split():
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(int(pid), signal.SIGKILL)
-            with contextlib.suppress(OSError):
-                os.rmdir(top)
+    while not cgroup_gone(folder) and time.monotonic() < deadline:
         time.sleep(0.002)
+
+
+def cgroup_gone(folder: str) -> bool:
+    """One try of that."""
+    for top, _, _ in os.walk(folder, topdown=False):
+        with contextlib.suppress(OSError), open(os.path.join(top, "cgroup.procs")) as members:
+            for pid in members.read().split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            os.rmdir(top)
+    return not os.path.isdir(folder)
 
 
 class Child:

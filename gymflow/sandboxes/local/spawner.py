@@ -98,6 +98,10 @@ class Spawner:
             {"op": "track", "name": name, "cgroups": list(cgroups), "files": list(files), "folders": list(folders)}
         )
 
+    def discard(self, name: str) -> None:
+        """Let the server remove what is tracked under a name, and forget it."""
+        self._send({"op": "discard", "name": name})
+
     def release(self, name: str) -> None:
         """Forget a held and tracked name."""
         self._send({"op": "release", "name": name})
