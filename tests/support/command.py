@@ -1,5 +1,6 @@
 """The `gym` command in this process."""
 
+import signal
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -33,10 +34,13 @@ class Gym:
     def __call__(self, *arguments: object) -> Ended:
         self._monkeypatch.setattr(sys, "argv", ["gym", *map(str, arguments)])
         self._capsys.readouterr()
+        before = signal.getsignal(signal.SIGINT)
         try:
             main()
             code = 0
         except SystemExit as ended:
             code = int(ended.code or 0)
+        finally:
+            signal.signal(signal.SIGINT, before)
         captured = self._capsys.readouterr()
         return Ended(code, captured.out, captured.err)

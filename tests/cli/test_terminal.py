@@ -1,0 +1,53 @@
+"""What a terminal gets: neutral text, tables that fit, and a pager for what is long."""
+
+import json
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.terminal import one_line, plain
+from gymflow.store import Store
+from tests.cli.conftest import Terminal
+
+COMMANDING = ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+@given(st.text())
+def test_no_text_commands_the_terminal(text: str) -> None:
+    shown = plain(text)
+    rest = shown.translate(dict.fromkeys(map(ord, "\n\t\u200c\u200d\u200e\u200f")))
+    assert not [character for character in rest if unicodedata.category(character) in COMMANDING]
+    assert plain(shown) == shown and "\n" not in one_line(text)
+
+
+def test_what_is_harmless_stays_as_it_is() -> None:
+    text = "café\t日本語 👩‍🚀 עברית ∑ [bold]x[/bold]\nnext"
+    assert plain(text) == text
+
+
+def test_commands_are_shown_as_signs() -> None:
+    assert plain("\x1b[2J\r\n\x07\x7f\x9b\u202e\ufeff") == "␛[2J\n␇␡\\x9b\\u202e\\ufeff"
+
+
+def test_json_and_tables_on_a_terminal_hold_no_commands(terminal: Callable[..., Terminal], store: Path) -> None:
+    Store(store).layout.runs.mkdir(parents=True)
+    query = "select E'\\x1b[2J\\x07' || chr(155) as text, [1] as list"
+    screen = terminal("sql", query, "--json")
+    assert screen.wait() == 0
+    assert json.loads(screen.text) == [{"text": "\x1b[2J\x07\x9b", "list": [1]}]
+    assert "\x07" not in screen.raw and "\x9b" not in screen.raw
+    drawn = terminal("sql", query)
+    assert drawn.wait() == 0 and "␛[2J␇\\x9b" in drawn.text and "text" in drawn.text
+
+
+def test_what_is_longer_than_the_screen_goes_through_the_pager(terminal: Callable[..., Terminal], store: Path) -> None:
+    Store(store).layout.runs.mkdir(parents=True)
+    screen = terminal("sql", "select range as n from range(5000)", rows=20, PAGER="sed s/^/paged:/")
+    assert screen.wait() == 0
+    assert screen.text.count("paged:") == 1002
+    assert "the first 1,000 rows; --csv and --json print all" in screen.text
+    missing = terminal("sql", "select range as n from range(100)", rows=20, PAGER="/no/such/pager")
+    assert missing.wait() == 0 and missing.text.split()[-1] == "99"
