@@ -119,7 +119,9 @@ class ProfileLine(Contract):
     pass_hat: list[AtK]
     majority_at: list[AtK] = Field(description="Over extracted answers; empty where the verifier extracts none.")
     average_of: list[AtK] = Field(description="Mean reward of k samples: the same for every k; its error is not.")
-    unanswered: float | None = Field(description="Share of scored rollouts without an extracted answer.")
+    unanswered: float | None = Field(
+        description="Share of scored rollouts without an extracted answer; 1 where the verifier extracts none."
+    )
     bands: list[Band]
     components: dict[str, Estimate]
     slices: list[Slice]

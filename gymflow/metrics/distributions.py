@@ -7,7 +7,7 @@ from statistics import NormalDist
 _NORMAL = NormalDist()
 _TINY = 1e-300
 _LARGE_DF = 1e7
-"""Degrees of freedom from which Student's t and the normal distribution agree to eight digits."""
+"""Degrees of freedom from which Student's t and the normal distribution agree to seven digits."""
 
 
 def normal_quantile(p: float) -> float:

@@ -85,7 +85,7 @@ def _lines(
                 pass_hat=quality.at(pass_hat_k_of),
                 majority_at=quality.majority_at(votes.get(key)),
                 average_of=quality.average_of(),
-                unanswered=votes[key].unanswered / scored if key in votes else None,
+                unanswered=(votes[key].unanswered / scored if key in votes else 1.0) if scored else None,
                 bands=quality.bands(),
                 components=components[key],
                 slices=cut,
