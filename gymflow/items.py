@@ -18,6 +18,17 @@ def output_text(items: Iterable[dict[str, Any]]) -> str:
     return "\n".join(text for text in texts if text)
 
 
+def user_text(items: Iterable[dict[str, Any]]) -> str:
+    """Text of the user messages among the items, one after the other."""
+    texts: list[str] = []
+    for item in items:
+        if item.get("type", "message") == "message" and item.get("role") == "user":
+            content = item.get("content")
+            parts = [{"text": content}] if isinstance(content, str) else content or []
+            texts.extend(part.get("text") or "" for part in parts)
+    return "\n\n".join(text for text in texts if text)
+
+
 def function_calls(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The `function_call` items, in order."""
     return [item for item in items if item.get("type") == "function_call"]

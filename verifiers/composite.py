@@ -148,7 +148,9 @@ async def _verdict(label: str, part: Verifier[Any], row: dict[str, Any], evidenc
     except VerifierTimeout as error:
         raise VerifierTimeout(f"component {label}: {error}") from error
     except Exception as error:
-        raise VerifierError(f"component {label}: {error}") from error
+        failed = VerifierError(f"component {label}: {error}")
+        failed.failure = getattr(error, "failure", failed.failure)
+        raise failed from error
 
 
 def _task_fields(parts: Mapping[str, Verifier[Any]]) -> type[BaseModel]:

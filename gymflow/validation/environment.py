@@ -1,6 +1,7 @@
 """Everything that can be known about an environment before a model is started."""
 
 from collections.abc import Callable, Iterable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
@@ -15,15 +16,21 @@ from gymflow.datasets.prompt import compiled
 from gymflow.environments import Session
 from gymflow.errors import InputError
 from gymflow.harnesses import Harness
+from gymflow.models.gateway import Gateway
 from gymflow.registry import EnvironmentEntry, Registry
 from gymflow.registry.digests import installed_versions
 from gymflow.runtime.components import validated
+from gymflow.runtime.judging import ROLE as JUDGE
+from gymflow.runtime.judging import judge_model
 from gymflow.validation.cache import SplitCache
 from gymflow.validation.licences import licence_fault
 from gymflow.validation.preflight import Preflight
 from gymflow.validation.report import Fault, ValidationReport
 from gymflow.validation.splits import check_split
 from gymflow.verifiers import Verifier
+
+FREE_JUDGES = ("scripted", "embedded")
+"""Providers whose models run here: a judge of theirs may be asked before the run."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,7 +44,7 @@ async def validate_run(config: RunConfig, registry: Registry) -> list[Validation
         benchmark = entry.manifest.benchmarks.get(selection.benchmark or "")
         check_metrics(config.metrics, config.repeats or (benchmark.repeats if benchmark else 1))
         named = [spec.harness for spec in config.agents.values() if spec.harness]
-        report = await validate_environment(entry, registry, selection, harnesses=named)
+        report = await validate_environment(entry, registry, selection, harnesses=named, config=config)
         report.require(config.skip_bad_rows)
         report.warnings += [
             f"{split.split}: {split.bad_rows} of {split.rows} rows are bad and left out"
@@ -54,11 +61,13 @@ async def validate_environment(
     selection: EnvironmentSelection | None = None,
     harnesses: Iterable[ComponentRef] = (),
     cache: SplitCache | None = None,
+    config: RunConfig | None = None,
 ) -> ValidationReport:
     """Check the manifest, what it refers to, every row of every split, and the verifier against its fixtures.
 
-    `selection` is what a run changes about the environment; `harnesses` are further ones that the run uses on it. Nothing is raised
-    for what is wrong with the environment: the report lists it.
+    `selection` is what a run changes about the environment; `harnesses` are further ones that the run uses on it; `config` is the
+    run's, whose judge model scores the fixtures if it costs nothing. Nothing is raised for what is wrong with the environment:
+    the report lists it.
     """
     check = _Check(entry, registry, ValidationReport(entry.name, str(entry.folder), entry.manifest.version))
     manifest = check.attempt(merge_environment, entry, selection or EnvironmentSelection(name=entry.name))
@@ -71,7 +80,7 @@ async def validate_environment(
     verifier = check.attempt(_verifier, registry, entry, manifest)
     check.splits(manifest, verifier, cache or SplitCache())
     if session is not None and verifier is not None:
-        await check.preflight(manifest, session, verifier)
+        await check.preflight(manifest, session, verifier, config)
     return check.report
 
 
@@ -170,16 +179,23 @@ class _Check:
             if report is not None:
                 self.report.splits.append(report)
 
-    async def preflight(self, manifest: Manifest, session: type[Session], verifier: Verifier[Any]) -> None:
-        """The fixtures, if the verifier can be run without a model."""
-        if "judge" in verifier.needs:
-            self.report.warnings.append("the verifier needs a judge model, so its fixtures were not scored")
-            return
-        try:
-            fixtures, faults = await Preflight(self.entry, manifest, session, verifier).run()
-        except InputError as error:
-            self.report.fixture_faults.append(Fault(str(error)))
-            return
+    async def preflight(
+        self, manifest: Manifest, session: type[Session], verifier: Verifier[Any], config: RunConfig | None
+    ) -> None:
+        """The fixtures, if the verifier can be run without a model that is paid for."""
+        async with AsyncExitStack() as stack:
+            judge = None
+            if JUDGE in verifier.needs:
+                if config is None or JUDGE not in config.models or config.models[JUDGE].provider not in FREE_JUDGES:
+                    self.report.warnings.append("the verifier needs a judge model, so its fixtures were not scored")
+                    return
+                gateway = await stack.enter_async_context(Gateway({JUDGE: config.models[JUDGE]}))
+                judge = judge_model(gateway, config, None)
+            try:
+                fixtures, faults = await Preflight(self.entry, manifest, session, verifier, judge).run()
+            except InputError as error:
+                self.report.fixture_faults.append(Fault(str(error)))
+                return
         self.report.fixtures = fixtures
         self.report.fixture_faults = faults
         if verifier.task_fields.model_fields and fixtures and not any(fixture.swapped for fixture in fixtures):

@@ -20,6 +20,7 @@ from gymflow.environments import Session
 from gymflow.errors import InputError, RolloutFailure
 from gymflow.models.base import Item
 from gymflow.registry import EnvironmentEntry
+from gymflow.runtime.judging import JudgeModel
 from gymflow.runtime.replay import action_items, message_item, play
 from gymflow.runtime.scoring import reward_fault
 from gymflow.suggest import did_you_mean
@@ -41,6 +42,7 @@ class Preflight:
     manifest: Manifest
     session: type[Session]
     verifier: Verifier[Any]
+    judge: JudgeModel | None = None
 
     async def run(self) -> tuple[list[FixtureReport], list[Fault]]:
         """What each fixture got, and what is wrong with the fixtures or the verifier."""
@@ -147,7 +149,11 @@ class Preflight:
             raise _Unscored(str(error)) from error
         except Exception as error:
             raise _Unscored(f"the session could not be made: {type(error).__name__}: {error}") from error
-        return Evidence.of(record, artifacts.__getitem__)
+        evidence = Evidence.of(record, artifacts.__getitem__)
+        given = task.responses_create_params.input
+        evidence.input = given if isinstance(given, list) else []
+        evidence.judge = self.judge.hearing() if self.judge else None
+        return evidence
 
     async def _reward(self, fields: dict[str, Any], evidence: Evidence) -> float:
         try:
