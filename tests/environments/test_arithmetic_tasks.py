@@ -9,7 +9,7 @@ from itertools import pairwise
 from types import ModuleType
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gymflow.paths import data_dir, shipped
@@ -54,6 +54,7 @@ def test_every_wording_is_another_question():
     assert len(set(skeletons)) == 72
 
 
+@settings(deadline=None)
 @given(problems)
 def test_both_orders_of_a_sum_or_product_fall_into_one_split(problem):
     if problem.op != "-":
@@ -120,6 +121,7 @@ def test_the_rows_are_the_same_in_every_python_version():
     ]
 
 
+@settings(deadline=None)
 @given(problems)
 def test_the_working_is_right_in_every_step(problem):
     a, op, b = problem

@@ -6,6 +6,7 @@ one BLAS call of it for each), a prompt is processed by itself, and the capacity
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -74,31 +75,29 @@ class Transformer:
         for start in range(0, len(token_ids), PREFILL_TOKENS):
             chunk = np.asarray(token_ids[start : start + PREFILL_TOKENS])[None]
             positions = np.arange(start, start + chunk.shape[1])[None]
-            hidden = self._forward(chunk, positions, [(pool, slot, slot + 1)])
+            hidden = self._forward(chunk, positions, [_Span(pool, slot, slot + 1, start + chunk.shape[1])])
         logits: Floats = self._logits(hidden[:, -1:])[0, 0]
         return logits
 
     def decode(self, token_ids: Ints, positions: Ints, pools: Sequence[CachePool]) -> Floats:
         """One token for every sequence in `pools`, in the order of pools and slots; returns logits (sequences, vocab_size)."""
-        spans = [(pool, 0, pool.count) for pool in pools]
+        spans = [_Span(pool, 0, pool.count, pool.capacity) for pool in pools]
         return self._logits(self._forward(token_ids[:, None], positions[:, None], spans))[:, 0]
 
-    def _forward(self, token_ids: Ints, positions: Ints, spans: Sequence[tuple[CachePool, int, int]]) -> Floats:
-        """Hidden states (sequences, tokens, hidden_size) of new tokens, given as (sequences, tokens).
-
-        The sequences are those in `spans`, one after another: a pool, its first slot and the slot after its last.
-        """
+    def _forward(self, token_ids: Ints, positions: Ints, spans: Sequence["_Span"]) -> Floats:
+        """Hidden states (sequences, tokens, hidden_size) of new tokens (sequences, tokens) of the sequences in `spans`."""
         hidden = self._embedding[token_ids]
         cos, sin = self._cos[positions][:, :, None], self._sin[positions][:, :, None]
         views = []
         start = 0
-        for pool, first, end in spans:
-            rows = slice(start, start + end - first)
+        for span in spans:
+            rows = slice(start, start + span.end - span.first)
             at = positions[rows]
-            bias = np.where(np.arange(pool.capacity) <= at[:, None, :, None], np.float32(0), _MASKED)
-            views.append(
-                (rows, pool.keys[:, first:end], pool.values[:, first:end], np.arange(end - first)[:, None], at, bias)
+            bias = np.where(np.arange(span.width) <= at[:, None, :, None], np.float32(0), _MASKED)
+            keys, values = (
+                cache[:, span.first : span.end, :, : span.width] for cache in (span.pool.keys, span.pool.values)
             )
+            views.append((rows, keys, values, np.arange(span.end - span.first)[:, None], at, bias))
             start = rows.stop
         for index, layer in enumerate(self._layers):
             q, k, v = self._project(layer, hidden, cos, sin)
@@ -123,6 +122,15 @@ class Transformer:
     def _logits(self, hidden: Floats) -> Floats:
         logits: Floats = _normed(hidden, self.config.rms_norm_eps) @ self._head
         return logits
+
+
+class _Span(NamedTuple):
+    """Sequences in adjacent slots of a pool, and how many cache positions their attention looks at."""
+
+    pool: CachePool
+    first: int
+    end: int
+    width: int
 
 
 class _Layer:

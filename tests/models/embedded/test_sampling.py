@@ -1,7 +1,7 @@
 """Temperature, top-p and greedy choice give the distribution that they promise."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -18,12 +18,14 @@ def choose_one(logits, temperature=1.0, top_p=1.0, uniform=0.5):
     return int(ids[0]), float(logprobs[0])
 
 
+@settings(deadline=None)
 @given(logit_rows, st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.sampled_from([0.1, 0.9, 1.0]), uniforms)
 def test_rows_do_not_influence_each_other(rows, temperature, top_p, uniform):
     ids, logprobs = choose(rows, np.full(3, temperature), np.full(3, top_p), np.full(3, uniform))
     assert [choose_one(row, temperature, top_p, uniform) for row in rows] == list(zip(ids, logprobs, strict=True))
 
 
+@settings(deadline=None)
 @given(logit_rows, st.sampled_from([0.3, 1.0]), st.sampled_from([0.01, 0.5, 1.0]), uniforms)
 def test_a_drawn_token_always_has_probability(rows, temperature, top_p, uniform):
     _, logprobs = choose(rows, np.full(3, temperature), np.full(3, top_p), np.full(3, uniform))
