@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from gymflow.contracts.outcome import StopReason
-from gymflow.harnesses import Harness, Parameters
+from gymflow.harnesses import BaseParameters, Harness
 from gymflow.items import function_calls, output_text
 from gymflow.runtime.episode import Episode
 
@@ -15,7 +15,7 @@ class Simple(Harness):
     `max_malformed` turns in a row that consist of nothing else the episode ends as `malformed_tool_calls`.
     """
 
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         max_turns: int | None = Field(None, ge=1, description="Model calls; the run's budget holds besides.")
         max_malformed: int = Field(5, ge=1, description="Turns in a row in which no tool call could be executed.")
 

@@ -21,7 +21,7 @@ from gymflow.verifiers._workspace import NoWorkspace, PatchError, Workspace, gua
 from pydantic import BaseModel, Field, model_validator
 
 from gymflow.sandboxes import ExecResult, SandboxLimits, SandboxSpec, TooLarge, UnsafePath, archive, open_sandbox
-from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier, VerifierError
+from gymflow.verifiers import BaseParameters, Evidence, Verdict, Verifier, VerifierError
 
 Report = Literal["exit_code", "pytest", "junit", "tap"]
 
@@ -59,7 +59,7 @@ class Command(Verifier[CommandTask]):
     needs = frozenset({"artifacts", "sandbox"})
     includes = ("_code.py", "_pytest_report.py", "_reports.py", "_workspace.py")
 
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         """`command` runs in the workspace; `{report}` in it is where a JUnit file must go. `pytest` has its own command."""
 
         report: Report = "pytest"

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from gymflow.errors import InputError
 from gymflow.registry import Registry
-from gymflow.verifiers import Evidence, Parameters, Rerun, Verdict, Verifier, VerifierError, VerifierTimeout
+from gymflow.verifiers import BaseParameters, Evidence, Rerun, Verdict, Verifier, VerifierError, VerifierTimeout
 
 _WEAKEST: tuple[Rerun, ...] = ("live", "recorded", "replay", "stateless")
 
@@ -50,7 +50,7 @@ class Composite(Verifier[CompositeTask]):
     includes = (".",)
     distributions = ("math-verify", "latex2sympy2-extended", "sympy", "jsonschema")
 
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         """Components with different names; at least one is no gate."""
 
         components: tuple[Component, ...] = Field(min_length=1)

@@ -11,8 +11,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from gymflow.contracts.trajectory import Step, Trajectory
-from gymflow.verifiers import Anchor, Evidence, Verdict, Verifier, VerifierError
-from gymflow.verifiers import Parameters as VerifierParameters
+from gymflow.verifiers import Anchor, BaseParameters, Evidence, Verdict, Verifier, VerifierError
 
 Reward = Literal["sum", "last", "max", "mean", "success"]
 
@@ -26,7 +25,7 @@ class Episode(Verifier[EpisodeTask]):
 
     needs = frozenset({"trajectory"})
 
-    class Parameters(VerifierParameters):
+    class Parameters(BaseParameters):
         """`success`: 1.0 where the last step ended the episode (not by truncation) with a reward above zero, else 0.0."""
 
         reward: Reward = "sum"

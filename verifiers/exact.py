@@ -13,7 +13,7 @@ from gymflow.verifiers._patterns import check
 from gymflow.verifiers._workers import WorkerPool
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
-from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier
+from gymflow.verifiers import BaseParameters, Evidence, Verdict, Verifier
 
 Extraction = Literal["full_response", "final_answer", "boxed", "last_line", "any"]
 Match = Literal["exact", "stripped", "normalized", "contains", "regex"]
@@ -41,7 +41,7 @@ class Exact(Verifier[ExactTask]):
 
     includes = ("_answers.py", "_patterns.py", "_worker_main.py", "_workers.py")
 
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         """Each wins over the row's own field.
 
         Extraction: the full response (default), what follows "Answer:" (else a box), the last box, the last line, any of these;

@@ -14,7 +14,7 @@ from gymflow.verifiers._schemas import check, faults, has_patterns
 from gymflow.verifiers._workers import WorkerPool
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier, VerifierError
+from gymflow.verifiers import BaseParameters, Evidence, Verdict, Verifier, VerifierError
 
 Extraction = Literal["whole", "fenced", "anywhere"]
 
@@ -53,7 +53,7 @@ class JsonSchema(Verifier[JsonSchemaTask]):
     includes = ("_assignment.py", "_compare.py", "_json.py", "_schemas.py", "_worker_main.py", "_workers.py")
     distributions = ("jsonschema",)
 
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         """`whole`: the message is JSON. `fenced`: or its last code block is. `anywhere`: or the first value in its prose."""
 
         extraction: Extraction = "fenced"

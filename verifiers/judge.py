@@ -21,7 +21,7 @@ from gymflow.verifiers._judge_prompts import framed, instructions, neutralised, 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, create_model, model_validator
 
 from gymflow.items import user_text
-from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier, VerifierError
+from gymflow.verifiers import BaseParameters, Evidence, Verdict, Verifier, VerifierError
 from gymflow.verifiers.judging import Judge as JudgeModel
 from gymflow.verifiers.judging import Question, judge_of
 
@@ -70,7 +70,7 @@ class Judge(Verifier[JudgeTask]):
     needs = frozenset({"response", "judge"})
     includes = ("_judge_gradings.py", "_judge_prompts.py", "_judge_replies.py", "_json.py")
 
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         """`grades` maps the judge's grades to rewards (reference). `rubric` takes the place of the rows'. `scale` has the worst and
         the best score. `votes` asks so often, each time as a sample of its own; votes that cannot be read do not count, and with
         more than half of them there is no verdict. `guide` is further guidance for the judge."""

@@ -24,7 +24,7 @@ from gymflow.verifiers._units import split_units
 from gymflow.verifiers._workers import WorkerPool
 from pydantic import BaseModel, BeforeValidator, Field
 
-from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier
+from gymflow.verifiers import BaseParameters, Evidence, Verdict, Verifier
 
 Extraction = Literal["boxed", "answer", "lenient"]
 
@@ -74,7 +74,7 @@ class Math(Verifier[MathTask]):
     )
     distributions = ("math-verify", "latex2sympy2-extended", "sympy")
 
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         """`boxed`: only a box counts. `answer`: a box, an answer phrase, or a bare answer. `lenient`: else the last number."""
 
         extraction: Extraction = "answer"

@@ -21,7 +21,7 @@ from gymflow.verifiers._patterns import check
 from gymflow.verifiers._workers import WorkerPool
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
-from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier
+from gymflow.verifiers import BaseParameters, Evidence, Verdict, Verifier
 
 Mode = Literal["anchored", "lenient", "strict_single_letter_boxed", "lenient_boxed", "lenient_answer_colon"]
 
@@ -81,7 +81,7 @@ class Mcqa(Verifier[McqaTask]):
 
     includes = ("_answers.py", "_choices.py", "_patterns.py", "_worker_main.py", "_workers.py")
 
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         """`mode` wins over the row's own; without either it is `anchored`. `lenient`: else any letter that stands alone."""
 
         mode: Mode | None = None

@@ -18,7 +18,7 @@ from gymflow.verifiers._code import is_python, solution
 from gymflow.verifiers._python_run import Outcome, run_tests
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier, VerifierError
+from gymflow.verifiers import BaseParameters, Evidence, Verdict, Verifier, VerifierError
 
 
 class Case(BaseModel):
@@ -64,7 +64,7 @@ class PythonTests(Verifier[PythonTestsTask]):
     needs = frozenset({"response", "sandbox"})
     includes = ("_code.py", "_python_candidate.py", "_python_run.py", "_python_tester.py", "_python_wire.py")
 
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         """`repeat` runs the tests several times: what does not come out equal each time is flaky, and does not count."""
 
         time_limit_s: float = Field(10.0, gt=0, description="For all tests of one answer, interpreter start apart.")

@@ -18,7 +18,7 @@ from gymflow.verifiers._code import fenced
 from pydantic import AliasChoices, BaseModel, Field, model_validator
 
 from gymflow.sandboxes import SandboxLimits, SandboxSpec, run_once
-from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier, VerifierError
+from gymflow.verifiers import BaseParameters, Evidence, Verdict, Verifier, VerifierError
 
 Row = list[Any]
 KEEP_BYTES = 32 << 20
@@ -63,7 +63,7 @@ class SqlResult(Verifier[SqlResultTask]):
     includes = ("_code.py", "_sql_runner.py")
     distributions = ("duckdb",)
 
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         """`tolerance` is for numbers: absolute below 1, relative above."""
 
         time_limit_s: float = Field(10.0, gt=0)

@@ -10,8 +10,7 @@ from gymflow.verifiers._compare import MISSING, Difference, Rules, differences, 
 from gymflow.verifiers._json import shown
 from pydantic import BaseModel, Field
 
-from gymflow.verifiers import Anchor, Evidence, Verdict, Verifier, VerifierError
-from gymflow.verifiers import Parameters as VerifierParameters
+from gymflow.verifiers import Anchor, BaseParameters, Evidence, Verdict, Verifier, VerifierError
 
 SHOWN = 20
 """Differences that a verdict lists."""
@@ -29,7 +28,7 @@ class State(Verifier[StateTask]):
     needs = frozenset({"state"})
     includes = ("_assignment.py", "_compare.py", "_json.py")
 
-    class Parameters(VerifierParameters):
+    class Parameters(BaseParameters):
         """`exact`: the states are equal. `subset`: what is expected is there, and more may be.
 
         Path patterns such as `mail.*.read_at` say what is not compared, and which lists have no order.

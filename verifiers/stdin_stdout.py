@@ -19,7 +19,7 @@ from gymflow.verifiers._code import PYTHON, fenced
 from pydantic import BaseModel, Field, model_validator
 
 from gymflow.sandboxes import ExecResult, SandboxLimits, SandboxSpec, archive, open_sandbox, run_once
-from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier, VerifierError
+from gymflow.verifiers import BaseParameters, Evidence, Verdict, Verifier, VerifierError
 
 Compare = Literal["exact", "lines", "tokens"]
 Result = Literal["passed", "wrong", "timeout", "memory", "output", "crash"]
@@ -58,7 +58,7 @@ class StdinStdout(Verifier[StdinStdoutTask]):
     needs = frozenset({"response", "sandbox"})
     includes = ("_code.py",)
 
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         """`compare`: bytes for bytes; line by line without trailing blanks; or by words, numbers within `tolerance`."""
 
         compare: Compare = "lines"

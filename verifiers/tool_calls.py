@@ -16,7 +16,7 @@ from gymflow.verifiers._compare import Rules
 from gymflow.verifiers._json import parse, shown
 from pydantic import BaseModel, Field, model_validator
 
-from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier
+from gymflow.verifiers import BaseParameters, Evidence, Verdict, Verifier
 
 
 class ExpectedCall(BaseModel):
@@ -124,7 +124,7 @@ class ToolCalls(Verifier[ToolCallsTask]):
     needs = frozenset({"response", "trajectory"})
     includes = ("_assignment.py", "_calls.py", "_compare.py", "_json.py")
 
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         """Credit `all`: all or nothing. `calls`: share of right calls. `arguments`: share of right arguments, best matching.
 
         `ordered` None: as the row says, else in any order. `strings: folded` drops case, spaces and punctuation, as BFCL does.

@@ -15,14 +15,14 @@ from pydantic import BaseModel
 
 from gymflow.contracts.environment import Offer
 from gymflow.paths import shipped
-from gymflow.verifiers import Parameters
+from gymflow.verifiers import BaseParameters
 
 if TYPE_CHECKING:
     from gymflow.runtime.episode import Episode
 
 __path__.append(str(shipped("harnesses")))
 
-__all__ = ["Harness", "Parameters"]
+__all__ = ["BaseParameters", "Harness"]
 
 
 class Harness:
@@ -35,7 +35,7 @@ class Harness:
     licence: ClassVar[str] = "Apache-2.0"
     external_licence: ClassVar[str | None] = None
 
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         """No parameters."""
 
     def __init__(self, parameters: BaseModel | None = None) -> None:

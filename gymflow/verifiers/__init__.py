@@ -24,7 +24,7 @@ from gymflow.verifiers.evidence import Evidence
 
 __path__.append(str(shipped("verifiers")))
 
-__all__ = ["Anchor", "Evidence", "Parameters", "Rerun", "Verdict", "Verifier", "VerifierError", "VerifierTimeout"]
+__all__ = ["Anchor", "BaseParameters", "Evidence", "Rerun", "Verdict", "Verifier", "VerifierError", "VerifierTimeout"]
 
 Need = Literal["response", "trajectory", "state", "artifacts", "sandbox", "judge"]
 Rerun = Literal["stateless", "replay", "recorded", "live"]
@@ -32,7 +32,7 @@ Rerun = Literal["stateless", "replay", "recorded", "live"]
 TaskFields = TypeVar("TaskFields", bound=BaseModel)
 
 
-class Parameters(BaseModel):
+class BaseParameters(BaseModel):
     """Base of a verifier's or harness's parameters: an unknown one is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -61,7 +61,7 @@ class Verifier(Generic[TaskFields]):
     distributions: ClassVar[tuple[str, ...]] = ()
     """Installed distributions whose version is part of its code digest."""
 
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         """No parameters."""
 
     task_fields: ClassVar[type[BaseModel]]

@@ -70,7 +70,8 @@ class Evidence:
     @cached_property
     def snapshot(self) -> dict[str, Any] | None:
         """The session's final state, or None where the environment has none."""
-        return _parsed(self._snapshot)
+        state: dict[str, Any] | None = _parsed(self._snapshot)
+        return state
 
     @cached_property
     def artifacts(self) -> dict[str, str]:

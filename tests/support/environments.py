@@ -12,7 +12,7 @@ VERIFIER = '''"""Reward 1 for exactly the expected answer."""
 
 from pydantic import BaseModel
 
-from gymflow.verifiers import Evidence, Parameters, Verdict, Verifier
+from gymflow.verifiers import Evidence, BaseParameters, Verdict, Verifier
 
 
 class SameTask(BaseModel):
@@ -20,7 +20,7 @@ class SameTask(BaseModel):
 
 
 class Same(Verifier[SameTask]):
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         strict: bool = True
 
     async def verify(self, task: SameTask, evidence: Evidence) -> Verdict:
