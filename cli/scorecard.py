@@ -1,6 +1,5 @@
 """The scorecard as a person reads it, and as a program does."""
 
-import math
 import shlex
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.terminal import one_line, print_json, results
+from gymflow.contracts.estimate import Interval
 from gymflow.contracts.report import Scorecard, ScoreLine
 from gymflow.paths import store_root
 
@@ -27,13 +27,13 @@ def print_scorecards(cards: list[Scorecard], *, json: bool) -> None:
 def put_scorecard(console: Console, card: Scorecard) -> None:
     """Score, spread over tasks, coverage and cost. Names are the user's and are printed as they are, not as markup."""
     table = Table(box=None, pad_edge=False)
-    for name in ("environment", "agent", "score", "pass@k", "tasks", "rollouts", "tokens", "time"):
+    for name in ("environment", "agent", "score [95 %]", "pass@k", "tasks", "rollouts", "tokens", "time"):
         table.add_column(name, no_wrap=True)
     for line in card.lines:
         table.add_row(
             one_line(line.environment),
             one_line(line.agent),
-            mean_and_error(line.score, line.standard_error),
+            mean_and_interval(line.score, line.interval),
             _pass_at(line),
             str(line.tasks),
             _coverage(line),
@@ -74,10 +74,17 @@ def _put_next(console: Console, card: Scorecard) -> None:
 
 
 def mean_and_error(mean: float | None, error: float | None) -> str:
-    """A score with its standard error, where it has one."""
+    """A score with its standard error, where it has one. None is shown where all tasks came to the same: it would say ± 0."""
     if mean is None:
         return "none"
-    return f"{mean:.3f}" if error is None or math.isnan(error) else f"{mean:.3f} ± {error:.3f}"
+    return f"{mean:.3f} ± {error:.3f}" if error else f"{mean:.3f}"
+
+
+def mean_and_interval(mean: float | None, interval: Interval | None) -> str:
+    """A score with its 95 % interval, where it has one."""
+    if mean is None:
+        return "none"
+    return f"{mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]" if interval else f"{mean:.3f}"
 
 
 def _pass_at(line: ScoreLine) -> str:

@@ -5,6 +5,7 @@ from datetime import datetime
 from pydantic import Field
 
 from gymflow.contracts.base import Contract
+from gymflow.contracts.estimate import Interval
 from gymflow.contracts.outcome import Outcome, StopReason
 
 
@@ -16,7 +17,12 @@ class ScoreLine(Contract):
     tasks: int
     unscored_tasks: int
     score: float | None = Field(description="Mean over tasks of the per-task mean reward over scored rollouts.")
-    standard_error: float | None = Field(description="Of the score, clustered by task.")
+    standard_error: float | None = Field(
+        description="Of the score, clustered by task, and by `cluster` where tasks have one."
+    )
+    interval: Interval | None = Field(
+        description="95 % of the score: Wilson's within the reward range, so that it has a width at 0/n and n/n, too."
+    )
     pass_at: dict[int, float] = Field(description="k -> pass@k over the tasks with at least k scored rollouts.")
     always: int = Field(description="Tasks of which all scored repeats passed; sometimes and never likewise.")
     sometimes: int

@@ -5,17 +5,14 @@ from importlib.resources import files
 from pathlib import Path
 
 from gymflow.contracts.report import Scorecard, ScoreLine
-from gymflow.metrics.estimators import pass_at_k
+from gymflow.metrics.estimators import pass_at_k_of
+from gymflow.metrics.profile import reward_bounds
+from gymflow.metrics.quality import Options, Quality
 from gymflow.metrics.summaries import rows
+from gymflow.metrics.task_table import open_task_tables, task_tables
 from gymflow.store import Store, connect
 
 QUERY = files(__package__).joinpath("scorecard.sql").read_text()
-PER_TASK = """
-    SELECT environment, agent, count(*) AS n, count(*) FILTER (WHERE passed) AS c
-    FROM outcomes
-    WHERE run_id = $run_id AND verdict_set IS NOT DISTINCT FROM $verdict_set AND outcome = 'scored'
-    GROUP BY environment, agent, task_key
-"""
 FAILURES = """
     SELECT environment, agent, coalesce(failure, verdict_failure) AS kind, count(*) AS rollouts
     FROM outcomes
@@ -29,32 +26,40 @@ def scorecard(store: Store, run_id: str, verdict_set: str | None = None, k: tupl
     """One line per environment and agent. pass@k is given for 1, the largest k that every task allows, and `k`."""
     reader = store.run(run_id)
     chosen = verdict_set or (reader.verdict_sets[-1].name if reader.verdict_sets else None)
-    parameters = {"run_id": run_id, "verdict_set": chosen}
     with connect(store.root, runs=[run_id]) as connection:
-        found = rows(connection, QUERY, parameters)
-        counts = rows(connection, PER_TASK, parameters)
-        failures = rows(connection, FAILURES, parameters)
-    by_agent: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-    for row in counts:
-        by_agent[row["environment"], row["agent"]].append((row["n"], row["c"]))
+        open_task_tables(connection, run_id, chosen)
+        tables = {(table.environment, table.agent): table for table in task_tables(connection)}
+        found = rows(connection, QUERY, {"run_id": run_id})
+        incomplete = any(row["unverified"] or row["failed"] for row in found)
+        failures = rows(connection, FAILURES, {"run_id": run_id, "verdict_set": chosen}) if incomplete else []
     kinds: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for row in failures:
         kinds[row["environment"], row["agent"]][row["kind"]] += row["rollouts"]
     lines = []
     for row in found:
         key = row["environment"], row["agent"]
-        repeats = {1, row.pop("least_repeats") or 1, *k} - {0}
-        del row["most_repeats"], row["pass_rate"]
-        lines.append(ScoreLine(**row, pass_at=_pass_at(by_agent[key], repeats), failures=dict(kinds[key])))
+        quality = Quality(tables[key], reward_bounds(reader.document, row["environment"]), Options(k=k))
+        score = quality.score()
+        lines.append(
+            ScoreLine(
+                **row,
+                standard_error=score.standard_error,
+                interval=score.interval,
+                pass_at=_pass_at(quality, k),
+                failures=dict(kinds[key]),
+            )
+        )
     return Scorecard(
         run_id=run_id, name=reader.document.name, store=str(Path(store.root)), verdict_set=chosen, lines=lines
     )
 
 
-def _pass_at(counts: list[tuple[int, int]], ks: set[int]) -> dict[int, float]:
-    found = {}
-    for k in sorted(ks):
-        values = [value for n, c in counts if (value := pass_at_k(n, c, k)) is not None]
-        if values:
-            found[k] = sum(values) / len(values)
-    return found
+def _pass_at(quality: Quality, k: tuple[int, ...]) -> dict[int, float]:
+    """By k, where a task has so many scored rollouts."""
+    least = int(quality.all.scored.min()) if len(quality.all.scored) else 0
+    wanted = {1, *k} | ({least} if least else set())
+    return {
+        one.k: one.estimate.value
+        for one in quality.at(pass_at_k_of)
+        if one.k in wanted and one.estimate.value is not None
+    }
