@@ -14,6 +14,7 @@ from cli.live import watching
 from cli.options import RunOptions, resumed_config, run_config
 from cli.recording import recording
 from cli.scorecard import print_scorecards
+from cli.terminal import plain
 from gymflow.config import expand_vary
 from gymflow.contracts.report import Scorecard
 from gymflow.contracts.run import RunConfig
@@ -77,17 +78,16 @@ def _evaluate(
         run_id = run_id or new_run_id(config)
         interrupted = asyncio.Event()
 
-        async def play() -> None:
+        async def play() -> Scorecard:
             watcher.set(lambda run: _watched(run, interrupted))
-            await evaluate(config, run_id, store, allow_drift)
+            card: Scorecard = await evaluate(config, run_id, store, allow_drift)
+            return card
 
         try:
-            asyncio.run(play())
-            complete = True
+            return asyncio.run(play()), True, interrupted.is_set()
         except RunIncomplete as error:
-            typer.echo(f"gym: {error}", err=True)
-            complete = False
-    return scorecard(Store(store), run_id), complete, interrupted.is_set()
+            typer.echo(f"gym: {plain(str(error))}", err=True)
+    return scorecard(Store(store), run_id), False, interrupted.is_set()
 
 
 @contextlib.asynccontextmanager

@@ -18,8 +18,8 @@ from gymflow.runtime.rollout import Player
 from gymflow.store import RunReader, RunWriter
 from gymflow.store.planned import PlanTable, TaskTable
 
-DRAIN_S = 8.0
-"""How long running rollouts may finish once a stop was asked for; a command must be gone within 10 s."""
+DRAIN_S = 5.0
+"""How long running rollouts may finish once a stop was asked for; a command must be gone within 10 s, closing included."""
 
 
 @dataclass
@@ -88,6 +88,7 @@ class ActiveRun:
             self.environments,
             self.player.verdict_set,
             self.document.config.limits.verifier_timeout_s,
+            stopping=lambda: self.stopping,
         )
         return scored
 

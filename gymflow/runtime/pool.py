@@ -16,6 +16,10 @@ class _Batch:
     finished: asyncio.Event = field(default_factory=asyncio.Event)
     error: BaseException | None = None
 
+    def fail(self, error: BaseException) -> None:
+        self.error = self.error or error
+        self.finished.set()
+
     def done(self, count: int = 1) -> None:
         self.left -= count
         if self.left <= 0:
@@ -58,7 +62,7 @@ class Pool:
             raise batch.error
 
     async def drain(self, grace_s: float) -> None:
-        """Start nothing more; what is running has `grace_s` seconds to finish and is then cancelled."""
+        """Start nothing more; what is running has `grace_s` seconds to finish and is then cancelled. Batches then count as done."""
         self._draining = True
         if self.running:
             self._idle.clear()
@@ -80,11 +84,12 @@ class Pool:
             self.running += 1
             try:
                 await batch.function(item)
+            except asyncio.CancelledError as error:
+                if not self._draining:  # what a drain gives up is left undone, which is no error
+                    batch.fail(error)
+                raise
             except BaseException as error:
-                batch.error = batch.error or error
-                batch.finished.set()
-                if isinstance(error, asyncio.CancelledError):
-                    raise
+                batch.fail(error)
             finally:
                 self.running -= 1
                 if self.running == 0:

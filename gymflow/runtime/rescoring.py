@@ -1,7 +1,7 @@
 """Scoring stored rollouts again: a new, complete verdict set with no model call."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -99,9 +99,15 @@ def _environments(
 
 
 async def complete_set(
-    reader: RunReader, writer: RunWriter, environments: Mapping[str, RunEnvironment], verdict_set: str, timeout_s: float
+    reader: RunReader,
+    writer: RunWriter,
+    environments: Mapping[str, RunEnvironment],
+    verdict_set: str,
+    timeout_s: float,
+    stopping: Callable[[], bool] = lambda: False,
 ) -> tuple[int, int]:
-    """Score every completed rollout that has no reward in the set; returns how many were scored, and how many had one."""
+    """Score every completed rollout that has no reward in the set, until `stopping`; returns how many were scored, and how many
+    had one."""
     known = await writer.scored(verdict_set)
     written = 0
     if known.issuperset(reader.completed_indices()):
@@ -123,6 +129,8 @@ async def complete_set(
             )
 
     for batch in reader.stored():
+        if stopping():
+            break
         scoring = []
         for stored in batch:
             environment = environments.get(stored.environment)

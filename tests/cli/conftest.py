@@ -144,17 +144,6 @@ def terminal(store: Path, home: Path) -> Iterator[Callable[..., Terminal]]:
         one.close()
 
 
-def processes_of_session(session: int) -> list[str]:
-    """Command lines of the live processes of a session."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()
-            if int(fields[3]) == session and fields[0] != "Z":
-                found.append((stat.parent / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-    return found
-
-
 def descendants(pid: int) -> set[int]:
     """Live processes that a process started, and those that these did."""
     parents: dict[int, list[int]] = {}

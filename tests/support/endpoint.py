@@ -9,7 +9,8 @@ A hand-written HTTP/1.1 loop, so that it answers several thousand requests a sec
 
 What it answers: `[[answer:TEXT]]` in the last place where it occurs in the request makes TEXT the answer, else `--text`. With
 tools in the request it first calls the first tool, `--tool-turns` times, with the simplest arguments of its schema. A model
-name that ends in `-120ms`, or the header `x-latency-ms`, sets the latency of a request. `GET /stats` counts, `GET
+name that ends in `-120ms`, or the header `x-latency-ms`, sets the latency of a request. Every `--silent-every`-th
+request is accepted and never answered. `GET /stats` counts, `GET
 /stats?reset=1` counts anew, `GET /control?error_rate=0.5&error_status=429` changes any option.
 """
 
@@ -47,6 +48,7 @@ class Options:
     jitter_ms: float = 0.0
     text: str = "\\boxed{42}"
     tool_turns: int = 1
+    silent_every: int = 0
     error_rate: float = 0.0
     error_status: int = 500
     retry_after: str = ""
@@ -112,6 +114,8 @@ class Server:
         stats.by_path[dialect] = stats.by_path.get(dialect, 0) + 1
         stats.first_at = stats.first_at or now
         stats.last_at = now
+        if options.silent_every and number % options.silent_every == 0:
+            return
         if options.error_rate and number * GOLDEN % 1.0 < options.error_rate:
             self.error(connection, options.error_status, "scripted failure", "server_error")
             return
