@@ -1,6 +1,5 @@
 """The providers that the conformance suite runs against. `docker` needs a daemon (`scripts/docker-up`)."""
 
-import asyncio
 import subprocess
 from pathlib import Path
 
@@ -25,21 +24,28 @@ def local_or_skip() -> LocalProvider:
 
 
 @pytest.fixture(scope="session")
-def docker_image():
-    """A daemon that answers, started where none did, with a small image made here; skips where there can be none."""
+def docker_daemon():
+    """A daemon that answers, started where none did; skips where there can be none."""
     started = subprocess.run([SCRIPTS / "docker-up"], capture_output=True, text=True)
     if started.returncode:
         pytest.skip(f"no docker here: {started.stderr.strip()[-300:]}")
-    asyncio.run(images.build(images.Recipe(name=IMAGE, base="busybox"), "docker"))
-    return IMAGE
+
+
+async def docker_provider(monkeypatch) -> DockerProvider:
+    """With a small image of ours, made when it is not there."""
+    monkeypatch.setenv("GYMFLOW_DOCKER_IMAGE", IMAGE)
+    made = DockerProvider()
+    if await made.image_identity(None) == IMAGE:
+        await images.build(images.Recipe(name=IMAGE, base="busybox"), "docker")
+    return made
 
 
 @pytest.fixture(params=["local", pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.slow])])
 async def provider(request, monkeypatch):
     """Each provider that is real on this machine."""
     if request.param == "docker":
-        monkeypatch.setenv("GYMFLOW_DOCKER_IMAGE", request.getfixturevalue("docker_image"))
-        made = DockerProvider()
+        request.getfixturevalue("docker_daemon")
+        made = await docker_provider(monkeypatch)
     else:
         made = local_or_skip()
     yield made

@@ -15,13 +15,16 @@ import errno
 import fcntl
 import json
 import os
+import resource
 import select
+import shutil
 import signal
 import socket
 import stat
 import sys
 import tarfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
@@ -63,6 +66,8 @@ def syscall(result: int) -> int:
 
 def main() -> None:
     sys.dont_write_bytecode = True
+    # A child that has entered a sandbox can import nothing any more, not even to warn.
+    warnings.simplefilter("ignore")
     control = socket.socket(fileno=int(sys.argv[1]))
     wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -190,17 +195,11 @@ class Server:
                 with contextlib.suppress(OSError):
                     os.unlink(path)
             for path in entry["folders"]:
-                remove_folder(path)
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def exit_message(number: int, status: int, usage: Any) -> Request:
     return {"id": number, "status": status, "cpu": usage.ru_utime + usage.ru_stime, "rss": usage.ru_maxrss * 1024}
-
-
-def remove_folder(path: str) -> None:
-    import shutil
-
-    shutil.rmtree(path, ignore_errors=True)
 
 
 def remove_cgroup(folder: str) -> None:
@@ -318,8 +317,6 @@ class Child:
         return held, socket.socket(fileno=control)
 
     def set_limits(self) -> None:
-        import resource
-
         for number, value in self.request.get("rlimits", ()):
             _, hard = resource.getrlimit(number)
             bounded = value if hard == resource.RLIM_INFINITY else min(value, hard)
