@@ -1,0 +1,67 @@
+"""Harbor-style tasks: the reward is what the hidden tests write, in a sandbox that the agent never saw."""
+
+import pytest
+from gymflow.verifiers.terminal import Terminal, TerminalTask
+from pydantic import ValidationError
+
+from gymflow.sandboxes import archive
+from gymflow.sandboxes.local.platform import bubblewrap
+from gymflow.verifiers import Evidence, VerifierError
+
+pytestmark = pytest.mark.skipif(isinstance(bubblewrap(), str), reason=str(bubblewrap()))
+
+TEST = """
+mkdir -p /logs/verifier
+if [ "$(cat /app/sorted.txt 2>/dev/null)" = "$(sort /tests/given.txt)" ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt
+"""
+ROW = {"files": {"given.txt": "b\na\n"}, "tests": {"test.sh": TEST, "given.txt": "b\na\n"}}
+
+
+@pytest.fixture
+def judge(score):
+    def verdict(files, row=ROW):
+        data = archive.pack(files)
+        evidence = Evidence(response={}, artifacts={"workspace": "d"}, read_artifact=lambda digest: data)
+        return score(Terminal, row, evidence, {"time_limit_s": 20.0})
+
+    return verdict
+
+
+def test_the_reward_is_what_the_tests_write(judge):
+    assert judge({"given.txt": "b\na\n", "sorted.txt": "a\nb\n"}).reward == 1.0
+    assert judge(ROW["files"]).reward == 0.0
+
+
+def test_several_rewards_are_components(judge):
+    row = {"tests": {"test.sh": 'echo \'{"reward": 0.5, "style": 1}\' > /logs/verifier/reward.json'}}
+    verdict = judge({}, row)
+    assert verdict.reward == 0.5 and verdict.components == {"reward": 0.5, "style": 1.0}
+    assert judge({}, {"tests": {"test.sh": 'echo \'{"a": 0, "b": 1}\' > /logs/verifier/reward.json'}}).reward == 0.5
+
+
+def test_a_reward_that_the_agent_planted_is_gone_and_recorded(judge):
+    verdict = judge({"reward.json": '{"reward": 1}', "logs/verifier/reward.txt": "1", "tests/test.sh": "echo 1"})
+    assert verdict.reward == 0.0 and verdict.details["tamper_suspected"] is True
+
+
+def test_tests_that_write_no_reward_are_an_error_and_not_a_wrong_answer(judge):
+    for script in (
+        "exit 0",
+        "echo x > /logs/verifier/reward.txt",
+        "echo nan > /logs/verifier/reward.txt",
+        "echo '{}' > /logs/verifier/reward.json",
+    ):
+        with pytest.raises(VerifierError):
+            judge({}, {"tests": {"test.sh": script}})
+
+
+def test_tests_without_an_end_are_ended(score):
+    data = archive.pack({})
+    evidence = Evidence(response={}, artifacts={"workspace": "d"}, read_artifact=lambda digest: data)
+    verdict = score(Terminal, {"tests": {"test.sh": "sleep 60"}}, evidence, {"time_limit_s": 1.0})
+    assert verdict.reward == 0.0 and "timeout" in verdict.reason
+
+
+def test_a_task_without_test_sh_is_refused():
+    with pytest.raises(ValidationError, match=r"test\.sh"):
+        TerminalTask.model_validate({"tests": {"other.sh": ""}})
