@@ -122,3 +122,24 @@ def reverify(
     from cli.rescoring import reverify_run
 
     reverify_run(run, set_ or [], store=store, search_dirs=search_dir or [], inline=inline, json=json)
+
+
+@group.command("profile")
+def profile(
+    runs: Annotated[list[str], typer.Argument(help="Run ids, unique beginnings of them, or latest.")],
+    by: Annotated[
+        list[str] | None, typer.Option(metavar="NAME,…", help="Slices: tag, cluster, split, or a field of the tasks.")
+    ] = None,
+    k: Annotated[list[int] | None, typer.Option("-k", "--k", min=1, help="A further k of pass@k (repeatable).")] = None,
+    verdicts: Annotated[
+        str | None, typer.Option(metavar="SET", help="A verdict set; default: the current one.")
+    ] = None,
+    plots: Annotated[bool, typer.Option("--plots", help="Draw plots as PNG, too; needs matplotlib.")] = False,
+    store: Store = None,
+    inline: Inline = False,
+    json: Json = False,
+) -> None:
+    """How good, how sure, how even and at what cost: every number of stored runs. No model is called."""
+    from cli.profile import profile_runs
+
+    profile_runs(runs, by=by or [], k=k or [], verdicts=verdicts, plots=plots, store=store, inline=inline, json=json)

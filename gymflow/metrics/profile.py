@@ -4,6 +4,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from gymflow.contracts.estimate import Estimate
@@ -26,22 +27,35 @@ def profile(store: Store, run_id: str, verdict_set: str | None = None, options: 
 
     Raises InputError for a slice by a name that no task has.
     """
-    options = options or Options()
+    return _profile(store, run_id, verdict_set, options or Options(), with_tasks=False)[0]
+
+
+def profile_with_tasks(
+    store: Store, run_id: str, verdict_set: str | None = None, options: Options | None = None
+) -> tuple[Profile, pa.Table]:
+    """The same, and a row per environment, agent and task: what the profile was made of, with mean tokens and cost of a rollout."""
+    return _profile(store, run_id, verdict_set, options or Options(), with_tasks=True)
+
+
+def _profile(
+    store: Store, run_id: str, verdict_set: str | None, options: Options, with_tasks: bool
+) -> tuple[Profile, pa.Table]:
     reader = store.run(run_id)
     chosen = verdict_set or (reader.verdict_sets[-1].name if reader.verdict_sets else None)
     with connect(store.root, runs=[run_id]) as connection:
         open_task_tables(connection, run_id, chosen)
-        lines = _lines(connection, reader.document, task_tables(connection), options)
-    return Profile(
-        run_id=run_id,
-        name=reader.document.name,
-        store=str(Path(store.root)),
-        verdict_set=chosen,
-        confidence=options.confidence,
-        seed=options.seed,
-        resamples=options.resamples,
-        lines=lines,
-    )
+        report = Profile(
+            run_id=run_id,
+            name=reader.document.name,
+            store=str(Path(store.root)),
+            verdict_set=chosen,
+            confidence=options.confidence,
+            seed=options.seed,
+            resamples=options.resamples,
+            lines=_lines(connection, reader.document, task_tables(connection), options),
+        )
+        tasks = connection.sql(_sql("task_costs"), params={"run_id": run_id}).to_arrow_table() if with_tasks else None
+    return report, tasks
 
 
 def reward_bounds(document: RunDocument, environment: str) -> tuple[float, float] | None:

@@ -1,0 +1,208 @@
+"""Reports as tables of text: what a terminal prints and what the Prefect UI shows are the same rows."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gymflow.contracts.estimate import Estimate, Interval
+from gymflow.contracts.profile import AtK, Costs, Profile, ProfileLine, Quantiles
+from gymflow.contracts.report import Scorecard
+
+Cells = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One table with its title; the first column holds names, the others numbers."""
+
+    title: str
+    columns: Cells
+    rows: Sequence[Cells]
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number, or `-` where it is undefined."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def interval(found: Interval | None, digits: int = 3) -> str:
+    """`[low, high]`, or nothing where it is undefined."""
+    return "" if found is None else f"[{found.low:.{digits}f}, {found.high:.{digits}f}]"
+
+
+def estimate(found: Estimate) -> str:
+    """Value and interval."""
+    return f"{number(found.value)} {interval(found.interval)}".rstrip()
+
+
+def share(value: float | None) -> str:
+    """A share in percent."""
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def whole(value: float | None) -> str:
+    """A large number with separators."""
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def scorecard_sheets(card: Scorecard) -> Iterator[Sheet]:
+    """The lines of a scorecard."""
+    yield Sheet(
+        f"{card.name}: run {card.run_id}",
+        ("environment", "agent", "score [95 %]", "pass@k", "tasks", "scored", "failed", "missing", "unverified"),
+        [
+            (
+                line.environment,
+                line.agent,
+                f"{number(line.score)} {interval(line.interval)}",
+                ", ".join(f"@{k} {value:.3f}" for k, value in line.pass_at.items()),
+                str(line.tasks),
+                f"{line.scored} of {line.rollouts}",
+                str(line.failed),
+                str(line.missing),
+                str(line.unverified),
+            )
+            for line in card.lines
+        ],
+    )
+
+
+def profile_sheets(profile: Profile) -> Iterator[Sheet]:
+    """All tables of a profile."""
+    confidence = f"[{100 * profile.confidence:g} %]"
+    yield Sheet(
+        f"{profile.name}: run {profile.run_id}, verdict set {profile.verdict_set or 'none yet'}",
+        (
+            "environment, agent",
+            f"score {confidence}",
+            "SE",
+            "t",
+            "bootstrap",
+            "pass rate",
+            "tasks",
+            "coverage",
+            "bounds",
+        ),
+        [
+            (
+                _name(line),
+                estimate(line.score),
+                number(line.score.standard_error),
+                interval(line.score_t),
+                interval(line.score_bootstrap),
+                estimate(line.pass_rate),
+                f"{line.score.tasks} of {line.tasks}",
+                f"{line.scored} of {line.rollouts} ({share(line.coverage)})",
+                "-" if line.lowest is None else f"{number(line.lowest)} to {number(line.highest)}",
+            )
+            for line in profile.lines
+        ],
+    )
+    for line in profile.lines:
+        yield from _line_sheets(line)
+
+
+def _line_sheets(line: ProfileLine) -> Iterator[Sheet]:
+    name = _name(line)
+    metrics = {
+        "pass@k": line.pass_at,
+        "pass^k": line.pass_hat,
+        "majority@k": line.majority_at,
+        "avg-of-k": line.average_of,
+    }
+    shown = {metric: {one.k: one for one in found} for metric, found in metrics.items() if found}
+    yield Sheet(
+        f"{name}: k samples",
+        ("k", *shown, "tasks"),
+        [
+            (str(one.k), *(_at(found.get(one.k)) for found in shown.values()), str(one.estimate.tasks))
+            for one in line.pass_at
+        ],
+    )
+    yield Sheet(
+        f"{name}: how the tasks divide",
+        ("pass rate", *(band.name for band in line.bands)),
+        [
+            ("tasks", *(str(band.tasks) for band in line.bands)),
+            ("share", *(share(band.share) for band in line.bands)),
+        ],
+    )
+    variance = line.variance
+    yield Sheet(
+        f"{name}: variance of the reward",
+        ("between tasks", "within a task", ""),
+        [(number(variance.between_tasks, 4), number(variance.within_task, 4), variance.reason or "")],
+    )
+    if line.components:
+        yield Sheet(
+            f"{name}: components of the reward",
+            ("component", "mean", "SE"),
+            [(key, estimate(one), number(one.standard_error)) for key, one in line.components.items()],
+        )
+    if line.slices:
+        yield Sheet(
+            f"{name}: slices",
+            ("slice", "score", "pass rate", "tasks", "rollouts"),
+            [
+                (f"{one.by}={one.value}", estimate(one.score), estimate(one.pass_rate), str(one.tasks), str(one.scored))
+                for one in line.slices
+            ],
+        )
+    yield from _cost_sheets(name, line.costs)
+
+
+def _cost_sheets(name: str, costs: Costs) -> Iterator[Sheet]:
+    counts = f"{costs.rollouts} rollouts" + (f", {costs.reused} of them sampled in another run" if costs.reused else "")
+    yield Sheet(
+        f"{name}: cost of {counts}",
+        ("tokens", "total", "per rollout"),
+        [
+            (kind.replace("_", " "), whole(used.total), number(used.per_rollout, 1))
+            for kind, used in costs.tokens.items()
+            if used.total is not None
+        ]
+        + [
+            ("US dollars", number(costs.cost_usd, 4), number(_each(costs.cost_usd, costs.rollouts), 6)),
+            ("per solved task", _dollars(costs.cost_per_solved_usd), f"{whole(costs.tokens_per_solved)} tokens"),
+        ],
+    )
+    quantiles = {
+        "turns": costs.turns,
+        "tool calls": costs.tool_calls,
+        "model latency, s": costs.model_latency_s,
+        "first token, s": costs.first_token_s,
+        "wall, s": costs.wall_s,
+    }
+    yield Sheet(
+        f"{name}: {costs.model_calls} model calls, {costs.model_errors} failed",
+        ("per rollout or call", "mean", "p50", "p90", "p99", "max"),
+        [(key, *_cells(found)) for key, found in quantiles.items() if found.count],
+    )
+    if costs.tools:
+        yield Sheet(
+            f"{name}: tools",
+            ("tool", "calls", "errors", "latency p50, s", "p90", "p99"),
+            [
+                (tool.name, str(tool.calls), share(tool.error_rate), *_cells(tool.latency_s)[1:4])
+                for tool in costs.tools
+            ],
+        )
+
+
+def _cells(found: Quantiles) -> Cells:
+    return [number(value, 2) for value in (found.mean, found.p50, found.p90, found.p99, found.max)]
+
+
+def _each(total: float | None, count: int) -> float | None:
+    return None if total is None or not count else total / count
+
+
+def _dollars(value: float | None) -> str:
+    return "-" if value is None else f"${value:.4f}"
+
+
+def _at(found: AtK | None) -> str:
+    return "-" if found is None else estimate(found.estimate)
+
+
+def _name(line: ProfileLine) -> str:
+    return f"{line.environment}, {line.agent}"

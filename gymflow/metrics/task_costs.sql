@@ -1,0 +1,13 @@
+-- _per_task (per_task.sql) with what a rollout of the task took on average. Parameter: $run_id. Times in seconds, money in US dollars.
+SELECT t.*, c.* EXCLUDE (environment, agent, task_index)
+FROM _per_task t
+LEFT JOIN (
+    SELECT r.environment, r.agent, p.task_index,
+           avg(r.prompt_tokens) AS prompt_tokens, avg(r.completion_tokens) AS completion_tokens,
+           avg(r.cost_usd) AS cost_usd, avg(r.turns) AS turns, avg(r.duration_s) AS duration_s
+    FROM rollouts r
+    JOIN plan p ON p.run_id = r.run_id AND p.plan_index = r.plan_index
+    WHERE r.run_id = $run_id AND p.run_id = $run_id
+    GROUP BY ALL
+) c USING (environment, agent, task_index)
+ORDER BY t.environment, t.agent, t.task_index

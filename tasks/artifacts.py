@@ -1,0 +1,49 @@
+"""What a person reads in the Prefect UI: reports as artifacts of the flow run. Outside of a flow run nothing happens."""
+
+import base64
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from gymflow.analysis.sheets import Sheet
+from tasks import in_flow_run
+
+
+async def publish(key: str, sheets: Iterable[Sheet], plots: Iterable[Path] = (), *, lead: str = "") -> None:
+    """One markdown artifact with all tables, and an image for each plot. `key` names the series that the UI shows the latest of,
+    such as `scorecard-mcqa`; `lead` stands before the tables."""
+    if not in_flow_run():
+        return
+    from prefect.artifacts import acreate_image_artifact, acreate_markdown_artifact
+
+    key = slug(key)
+    await acreate_markdown_artifact(markdown(sheets, lead), key=key)
+    for plot in plots:
+        data = base64.b64encode(plot.read_bytes()).decode()
+        await acreate_image_artifact(
+            image_url=f"data:image/png;base64,{data}", key=f"{key}-{slug(plot.stem)}", description=plot.stem
+        )
+
+
+def markdown(sheets: Iterable[Sheet], lead: str = "") -> str:
+    """The tables as GitHub's markdown."""
+    parts = [f"{_escaped(lead)}\n"] if lead else []
+    for sheet in sheets:
+        rule = "|".join(["---", *["---:"] * (len(sheet.columns) - 1)])
+        rows = [_row(sheet.columns), f"|{rule}|", *map(_row, sheet.rows)]
+        parts.append(f"### {_escaped(sheet.title)}\n\n" + "\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+def slug(text: str) -> str:
+    """Lower-case letters, digits and dashes: all that an artifact's key may have."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "report"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(map(_escaped, cells)) + " |"
+
+
+def _escaped(text: str) -> str:
+    """Names are the user's: they are shown as they are, not as markup."""
+    return re.sub(r"([\\`*_{}<>#|\[\]!])", r"\\\1", " ".join(text.split()))
