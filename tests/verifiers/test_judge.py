@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,8 @@ from gymflow.models.dialects import finish_of, message
 from gymflow.models.gateway import Gateway
 from gymflow.models.scripted import Scripted
 from gymflow.runtime.judging import Hearing, judge_model
+from gymflow.store.files import Files
+from gymflow.store.judgements import Judgements
 from gymflow.verifiers import Evidence, Verdict
 from gymflow.verifiers.judging import JudgeError, JudgeRefused, JudgeUnparseable
 
@@ -33,10 +36,12 @@ ROW = {"question": "How large is it?", "expected_answer": "24.3 billion"}
 class Court:
     """A judge model that answers by a function of the request, and the verdicts that it leads to."""
 
-    def __init__(self, says: Says) -> None:
+    def __init__(self, says: Says, kept: Judgements | None = None, provider: type[Scripted] = Scripted) -> None:
         self.requests: list[ModelRequest] = []
         self.hearing: Hearing | None = None
         self._says = says
+        self._kept = kept
+        self._provider = provider
 
     def verdict(
         self,
@@ -56,11 +61,11 @@ class Court:
         self, answer: str, row: dict[str, Any], task: list[dict[str, Any]], parameters: dict[str, Any]
     ) -> Verdict:
         spec = ModelSpec(provider="scripted", model="grader", max_retries=0)
-        provider = Scripted(spec, answer=self._answer)
+        provider = self._provider(spec, answer=self._answer)
         config = RunConfig.model_validate({"environments": [{"name": "e"}], "models": {"judge": spec}})
         verifier = Judge(Judge.Parameters(**parameters))
         async with Gateway(config.models, providers={"judge": provider}, unreachable_s=0) as gateway:
-            judge = judge_model(gateway, config, None)
+            judge = judge_model(gateway, config, self._kept)
             assert judge is not None
             evidence = Evidence(response={"output": [message(answer)]})
             evidence.input = task
@@ -287,6 +292,50 @@ def test_the_tasks_own_messages_are_the_question_where_the_row_has_none():
     assert re.search(r"<question \w+>\nHow far\?\n</question", prompt_of(court.requests[0]))
 
 
+# What is kept of a judge
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Judgements:
+    return Judgements(tmp_path, Files())
+
+
+def test_a_question_is_asked_once_per_store(kept):
+    first = Court(lambda request: grade("correct"), kept)
+    assert first.verdict("x").reward == 1.0
+    second = Court(lambda request: grade("incorrect"), kept)
+    assert second.verdict("x").reward == 1.0 and second.requests == []
+    assert [(call.reused, call.call.usage.prompt_tokens) for call in second.hearing.calls] == [(True, 3)]
+    assert second.verdict("y").reward == 0.0 and len(second.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "bad", [reply(grade("correct"), "content_filter"), reply(grade("correct"), "refusal"), reply("Hm."), reply("")]
+)
+def test_an_answer_without_a_verdict_is_asked_for_again(bad, kept):  # mc-refusal-cached
+    with pytest.raises((JudgeRefused, JudgeUnparseable)):
+        Court(lambda request: bad, kept).verdict("x")
+    again = Court(lambda request: grade("correct"), kept)
+    assert again.verdict("x").reward == 1.0 and len(again.requests) == 1
+
+
+def test_errors_are_not_kept(kept):  # ca-errors-not-cached
+    def broken(request: ModelRequest) -> ModelResponse:
+        raise ModelError(FailureKind.MODEL_ERROR, "HTTP 500", status=500)
+
+    with pytest.raises(JudgeError):
+        Court(broken, kept).verdict("x")
+    assert Court(lambda request: grade("correct"), kept).verdict("x").reward == 1.0
+
+
+def test_a_damaged_file_is_no_answer(kept, tmp_path):
+    Court(lambda request: grade("correct"), kept).verdict("x")
+    [file] = tmp_path.rglob("*.json")
+    file.write_bytes(file.read_bytes()[:40])
+    again = Court(lambda request: grade("incorrect"), kept)
+    assert again.verdict("x").reward == 0.0 and len(again.requests) == 1
+
+
 # The judge that fails
 
 
@@ -298,6 +347,18 @@ def test_a_judge_that_cannot_be_asked_is_a_judge_error():
     with pytest.raises(JudgeError, match="overloaded"):
         court.verdict("x")
     assert [(call.call.status, call.call.role) for call in court.hearing.calls] == [("error", "judge")]
+
+
+def test_a_judge_that_has_gone_is_a_judge_error_and_ends_nothing():
+    class Gone(Scripted):
+        async def probe(self) -> None:
+            raise ModelError(FailureKind.MODEL_UNREACHABLE, "connection refused")
+
+    def gone(request: ModelRequest) -> ModelResponse:
+        raise ModelError(FailureKind.MODEL_UNREACHABLE, "connection refused", retryable=True)
+
+    with pytest.raises(JudgeError, match="out of reach"):
+        Court(gone, provider=Gone).verdict("x")
 
 
 def test_an_endpoint_without_schemas_is_asked_again_without_one():
