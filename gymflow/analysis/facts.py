@@ -1,0 +1,33 @@
+"""The facts of a run: tables in DuckDB that health and diagnosis query instead of the evidence itself."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+
+import duckdb
+
+from gymflow.store import RunReader, Store, connect
+
+
+@contextmanager
+def facts(store: Store, run_id: str, verdict_set: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection on the run's views with the schema `facts` (see facts.sql), in a verdict set (default: the current one)."""
+    reader = store.run(run_id)
+    with connect(store.root, runs=[reader.run_id]) as connection:
+        connection.execute("set preserve_insertion_order = false")
+        connection.execute("create schema facts")
+        connection.execute("create table facts.ranges (environment varchar, low double, high double)")
+        for name, environment in reader.document.environments.items():
+            low, high = environment.manifest.reward_range
+            connection.execute("insert into facts.ranges values (?, ?, ?)", [name, low, high])
+        parameters = {"run_id": reader.run_id, "verdict_set": verdict_set or current_set(reader)}
+        for statement in duckdb.extract_statements(files(__package__).joinpath("facts.sql").read_text()):
+            named = statement.named_parameters
+            connection.execute(statement, {name: parameters[name] for name in named})
+        yield connection
+
+
+def current_set(reader: RunReader) -> str | None:
+    """The name of the run's current verdict set; None where it was never scored."""
+    sets = reader.verdict_sets
+    return sets[-1].name if sets else None

@@ -1,0 +1,92 @@
+-- What analysis asks of a run's evidence again and again, computed once: narrow rows without bodies, in the schema `facts`.
+-- Parameters: $run_id, $verdict_set. The table facts.ranges (environment, low, high) is there already.
+create table facts.calls as
+with read as (
+    select
+        m.*,
+        -- An output that is no list of items (a call that failed) has none.
+        from_json(
+            case when json_type(output) = 'ARRAY' then output else '[]' end,
+            '[{"type": "VARCHAR", "content": "JSON", "name": "VARCHAR", "arguments": "VARCHAR"}]'
+        ) as items
+    from model_calls m
+    where run_id = $run_id
+),
+told as (
+    select
+        *,
+        list_transform(
+            list_filter(items, lambda i: coalesce(i.type, 'message') = 'message'),
+            lambda i: case json_type(i.content)
+                when 'VARCHAR' then i.content ->> '$'
+                when 'ARRAY' then array_to_string(json_extract_string(i.content, '$[*].text'), ' ')
+                else ''
+            end
+        ) as texts,
+        list_filter(items, lambda i: i.type = 'function_call') as functions
+    from read
+)
+select
+    rollout_id, call, role, invocation, turn, parent, model, reported_model, response_id, status, http_status, error_kind,
+    left(error_message, 300) as error_message, finish_reason, attempts, started_at, duration_s, prompt_tokens,
+    completion_tokens, try_cast(parameters ->> '$.temperature' as double) as temperature,
+    strlen(trim(array_to_string(texts, ' ')))::bigint as said, len(functions)::bigint as asked, strlen(output)::bigint as bytes,
+    hash(texts, list_transform(functions, lambda f: (f.name, f.arguments))) as content, t.chained, t.break_at
+from told
+left join (select rollout_id, call, chained, break_at from _tokens where run_id = $run_id) t using (rollout_id, call);
+
+create table facts.turns as
+select rollout_id, turn, invocation, call, tool_calls::bigint as tool_calls, step_messages is not null as answered
+from turns where run_id = $run_id;
+
+create table facts.tools as
+select
+    rollout_id, turn, position, name, status, left(arguments, 300) as arguments, left(output, 300) as output,
+    hash(arguments) as asked, hash(output) as told, started_at, ended_at
+from tool_calls where run_id = $run_id;
+
+create table facts.sandbox as
+select rollout_id, unnest(range(len(used))) as position, unnest(used, recursive := true)
+from (
+    select rollout_id, from_json((trajectory -> '$.sandbox'), '[{"command": "VARCHAR", "outcome": "VARCHAR"}]') as used
+    from evidence
+    where run_id = $run_id and (trajectory -> '$.sandbox') <> '[]'
+);
+
+create table facts.rollouts as
+with called as (
+    select
+        rollout_id, count(*) as calls, count(*) filter (status = 'ok') as ok_calls,
+        count(*) filter (status = 'ok' and prompt_tokens is not null and completion_tokens is not null) as metered_calls,
+        count(*) filter (status = 'ok' and chained is not null) as token_calls,
+        count(*) filter (status = 'ok' and reported_model is not null) as named_calls,
+        sum(said)::bigint as said, hash(list(content order by call)) as content, max(temperature) as temperature
+    from facts.calls where role = 'policy' group by rollout_id
+),
+gaps as (
+    select rollout_id, json_extract_string(trajectory, '$.gaps[*].code') as gaps
+    from evidence where run_id = $run_id and (trajectory -> '$.gaps') <> '[]'
+),
+held as (
+    select * from rollouts where run_id = $run_id
+    qualify row_number() over (partition by rollout_id order by seq desc) = 1
+)
+select
+    o.rollout_id, o.plan_index, o.task_index, o.task_key, o.task_id, o.environment, o.agent, o.repeat, h.status, o.stop_reason,
+    o.failure, h.failure_message, o.outcome, o.reward, o.passed, o.extracted_answer, left(o.reason, 300) as reason,
+    o.verdict_failure, h.model, h.started_at, h.duration_s, h.prompt_tokens, h.completion_tokens,
+    coalesce(h.attempts, 0) as attempts, h.sampled_in, coalesce(h.turns, 0) as turns, coalesce(h.tool_calls, 0) as tool_calls,
+    coalesce(c.calls, 0) as calls, coalesce(c.ok_calls, 0) as ok_calls, coalesce(c.metered_calls, 0) as metered_calls,
+    coalesce(c.token_calls, 0) as token_calls, coalesce(c.named_calls, 0) as named_calls, coalesce(c.said, 0) as said,
+    c.content, c.temperature, coalesce(g.gaps, []) as gaps,
+    list_contains(coalesce(g.gaps, []), 'no_model_calls') as calls_hidden,
+    list_contains(coalesce(g.gaps, []), 'no_turns') as turns_hidden, r.low, r.high,
+    bool_or(o.extracted_answer is not null) over (partition by o.environment) as extracts,
+    bool_or(h.tool_calls > 0) over (partition by o.environment) as uses_tools
+from outcomes o
+left join held h on h.rollout_id = o.rollout_id
+left join called c on c.rollout_id = o.rollout_id
+left join gaps g on g.rollout_id = o.rollout_id
+left join facts.ranges r on r.environment = o.environment
+where o.run_id = $run_id and o.verdict_set is not distinct from $verdict_set
+qualify row_number() over (partition by o.rollout_id order by o.plan_index) = 1;

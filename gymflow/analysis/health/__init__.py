@@ -1,0 +1,13 @@
+"""Health: what the evidence of a run says about itself.
+
+    report = examine(Store("gymflow-store"), run_id)
+    report.healthy, report.unhealthy, report.unobserved
+
+Each check is a file in `checks/`; `catalog` says how they are written.
+"""
+
+from gymflow.analysis.health.catalog import Check, checks
+from gymflow.analysis.health.examining import examine
+from gymflow.analysis.health.thresholds import Thresholds, load_thresholds
+
+__all__ = ["Check", "Thresholds", "checks", "examine", "load_thresholds"]

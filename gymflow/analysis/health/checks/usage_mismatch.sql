@@ -1,0 +1,16 @@
+-- The rollout's tokens are not the sum over its calls.
+-- severity: error
+-- applies: calls_hidden or ok_calls > 0
+-- observed: not calls_hidden and metered_calls = ok_calls
+select
+    f.rollout_id, 'rollout/usage' as locator,
+    format(
+        'the rollout says {} + {} tokens, its calls {} + {}', f.prompt_tokens, f.completion_tokens, c.prompt, c.completion
+    ) as message
+from facts.rollouts f
+join (
+    select rollout_id, sum(prompt_tokens)::bigint as prompt, sum(completion_tokens)::bigint as completion
+    from facts.calls group by rollout_id
+) c using (rollout_id)
+where f.metered_calls = f.ok_calls and f.ok_calls > 0
+  and (f.prompt_tokens is distinct from c.prompt or f.completion_tokens is distinct from c.completion)

@@ -1,0 +1,259 @@
+"""Health: every check finds what it is for, and nothing in a healthy run."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from gymflow.analysis.health import checks, examine, load_thresholds
+from gymflow.analysis.health.checks.repetition_loop import repeated_tail
+from gymflow.contracts.outcome import FailureKind, StopReason, VerdictFailure
+from gymflow.contracts.rollout import RolloutRecord
+from gymflow.contracts.trajectory import CallTokens, Gap, ModelCall, SandboxUse
+from gymflow.contracts.verdict import VerdictRecord
+from gymflow.errors import InputError
+from gymflow.store import RunReader, Store, query
+from gymflow.store.journal import Fault
+
+from .conftest import Planter, Said, Sample, answering, tool
+
+LOOP = "Let me think again. " * 40
+
+
+def changed(change: Callable[[RolloutRecord], Any]) -> Sample:
+    return answering("A", change=lambda record: change(record) and None)
+
+
+def of_call(**fields: Any) -> Sample:
+    def change(record: RolloutRecord) -> None:
+        for name, value in fields.items():
+            setattr(record.model_calls[0], name, value)
+
+    return answering("A", change=change)
+
+
+def failed(call: ModelCall) -> None:
+    call.status, call.http_status, call.error_kind = "error", 500, FailureKind.MODEL_ERROR
+
+
+def of_usage(completion: int | None) -> Sample:
+    def change(record: RolloutRecord) -> None:
+        record.model_calls[0].usage.completion_tokens = completion
+        record.rollout.usage.completion_tokens = completion
+
+    return answering("A", change=change)
+
+
+def no_turn(record: RolloutRecord) -> None:
+    record.evidence.trajectory.turns.clear()
+    record.model_calls.clear()
+    record.rollout.turns = record.rollout.model_calls = 0
+    record.rollout.usage.prompt_tokens = record.rollout.usage.completion_tokens = None
+
+
+def broken_chain(record: RolloutRecord) -> None:
+    for call in record.model_calls:
+        call.tokens = CallTokens(
+            chained=False,
+            prompt_token_ids=[1, 2],
+            completion_token_ids=[3],
+            logprobs=[-0.1],
+            break_at=1 if call.index else None,
+        )
+
+
+def unverified(verdict: VerdictRecord) -> VerdictRecord:
+    return verdict.model_copy(
+        update={
+            "verdict": None,
+            "passed": None,
+            "failure": VerdictFailure.VERIFIER_TIMEOUT,
+            "failure_message": "no verdict within 5 s",
+        }
+    )
+
+
+def above(verdict: VerdictRecord) -> VerdictRecord:
+    assert verdict.verdict is not None
+    return verdict.model_copy(update={"verdict": verdict.verdict.model_copy(update={"reward": 2.0})})
+
+
+DONE = Said("The answer is (A).")
+LONG = Sample(
+    [Said("The answer is (A), since " + " ".join(f"point {n} holds" for n in range(30)) + ". The answer is (A).")]
+)
+
+PLANTED: dict[str, tuple[list[Sample], str, set[str]]] = {
+    # check: repeats of one task, the locator of its first finding, further checks that rightly find something there
+    "missing_rollout": ([Sample(missing=True)], "null", set()),
+    "failed_rollout": ([Sample(failed=FailureKind.MODEL_UNREACHABLE)], "rollout/failure", set()),
+    "same_failure": ([Sample(failed=FailureKind.MODEL_ERROR)] * 2, "task", {"failed_rollout", "always_unhealthy"}),
+    "unverified": ([answering("A", verdict=unverified)], "verdict/failure", {"timed_out"}),
+    "no_model_call": ([changed(no_turn)], "rollout/model_calls", set()),
+    "failed_call": (
+        [Sample([DONE, DONE], change=lambda record: failed(record.model_calls[0]))],
+        "calls/0",
+        set(),
+    ),
+    "ended_on_failed_call": (
+        [Sample([DONE, DONE], change=lambda record: failed(record.model_calls[1]))],
+        "calls/1",
+        {"failed_call"},
+    ),
+    "hollow_turn": ([Sample([Said(""), DONE])], "turns/0", set()),
+    "zero_completion_tokens": ([of_usage(0)], "calls/0", set()),
+    "missing_usage": ([of_usage(None)], "calls/0", set()),
+    "usage_mismatch": ([changed(lambda r: setattr(r.rollout.usage, "completion_tokens", 99))], "rollout/usage", set()),
+    "capture_mismatch": (
+        [changed(lambda r: setattr(r.evidence.trajectory.turns[0], "model_call", 7))],
+        "calls/0",
+        set(),
+    ),
+    "runaway_generation": ([Sample([Said("", finish="length"), DONE])], "calls/0", set()),
+    "repetition_loop": ([Sample([Said(LOOP, finish="length")])], "calls/0", {"no_extracted_answer"}),
+    "repeated_tool_call": ([Sample([Said(tools=[tool()])] * 3 + [DONE])], "turns/0/tool_calls/0", set()),
+    "malformed_tool_call": (
+        [Sample([Said(tools=[tool(arguments="{", status="malformed")]), DONE])],
+        "turns/0/tool_calls/0",
+        set(),
+    ),
+    "tool_errors": (
+        [Sample([Said(tools=[tool(status="error"), tool(arguments="{}", status="error")]), DONE])],
+        "turns/0/tool_calls/0",
+        set(),
+    ),
+    "truncated_history": (
+        [Sample([DONE, DONE], change=lambda r: setattr(r.model_calls[1], "parent", None))],
+        "calls/1",
+        set(),
+    ),
+    "token_chain_break": ([Sample([DONE, DONE], change=broken_chain)], "calls/1", set()),
+    "timed_out": ([answering("A", stop=StopReason.WALL_TIME)], "rollout/stop_reason", set()),
+    "out_of_memory": (
+        [
+            changed(
+                lambda r: r.evidence.trajectory.sandbox.append(
+                    SandboxUse(command="python x.py", outcome="oom", started_at=100.0, duration_s=1.0)
+                )
+            )
+        ],
+        "sandbox/0",
+        set(),
+    ),
+    "no_extracted_answer": ([Sample([Said("Hard to say.")])], "verdict/extracted_answer", set()),
+    "identical_repeats": ([LONG] * 2, "rollout", {"always_unhealthy"}),
+    "reward_out_of_range": ([answering("A", verdict=above)], "verdict/reward", set()),
+    "other_model": ([of_call(reported_model="a-smaller-one")], "calls/0", set()),
+    "clock_skew": ([of_call(started_at=50.0)], "calls/0", set()),
+    "always_unhealthy": ([answering("A", stop=StopReason.WALL_TIME)] * 2, "task", {"timed_out"}),
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+    """One run with all planted faults, a task each: check -> what was found in its task, with healthy tasks around."""
+    planter = Planter(Store(tmp_path_factory.mktemp("health")))
+    # Every task has the first letter as its gold answer, which the samples above give.
+    planter.gold = lambda task: "A"  # type: ignore[method-assign]
+    healthy = [[answering("A"), answering("B")]] * 2
+    run_id = planter.run("planted", [repeats for repeats, _, _ in PLANTED.values()] + healthy)
+    examine(planter.store, run_id)
+    rows = query(planter.store.root, "select f.*, coalesce(f.task_key, 'none') as task from findings f").objects()
+    by_task: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_task.setdefault(row["task"], []).append(row)
+    return {name: by_task.get(f"task{at}", []) for at, name in enumerate([*PLANTED, "healthy0", "healthy1"])} | {
+        "elsewhere": by_task.get("none", [])
+    }
+
+
+@pytest.mark.parametrize("check", PLANTED)
+def test_a_planted_fault_is_found_and_nothing_else(check: str, found: dict[str, list[dict[str, Any]]]) -> None:
+    _, locator, further = PLANTED[check]
+    assert {row["check"] for row in found[check]} == {check} | further
+    first = sorted((row for row in found[check] if row["check"] == check), key=lambda row: row["locator"] or "")[0]
+    assert str(first["locator"] or "null").removesuffix(f"/q{list(PLANTED).index(check)}") == locator
+    assert first["message"]
+
+
+def test_healthy_tasks_have_no_finding(found: dict[str, list[dict[str, Any]]]) -> None:
+    assert found["healthy0"] == found["healthy1"] == found["elsewhere"] == []
+
+
+def test_every_check_is_tested() -> None:
+    # Two records of one rollout, and a damaged journal, cannot be written through the store; they have tests of their own.
+    assert {check.name for check in checks()} == {*PLANTED, "duplicate_record", "damaged_record"}
+
+
+def test_a_healthy_run_is_observed_and_fine(planter: Planter) -> None:
+    report = examine(planter.store, planter.run("fine", [[answering("A"), answering("B")]] * 3))
+    assert (report.rollouts, report.healthy, report.unhealthy, report.unobserved, report.missing) == (6, 6, 0, 0, 0)
+    assert report.unobserved_share == 0.0
+    assert not [check for check in report.checks if check.findings]
+
+
+def test_what_a_gap_hides_is_unobserved_not_healthy(planter: Planter) -> None:
+    def opaque(record: RolloutRecord) -> None:
+        no_turn(record)
+        record.evidence.trajectory.gaps = [Gap(code="no_model_calls"), Gap(code="no_turns")]
+
+    report = examine(planter.store, planter.run("opaque", [[answering("A")], [answering("B", change=opaque)]]))
+    assert (report.healthy, report.unhealthy, report.unobserved) == (1, 0, 1)
+    assert 0 < report.unobserved_share < 1
+    of = {check.check: check for check in report.checks}
+    assert (of["no_model_call"].evaluated, of["no_model_call"].unobserved) == (1, 1)
+    assert of["repetition_loop"].unobserved == 1
+    assert of["token_chain_break"].not_applicable == 2
+
+
+def test_two_records_of_one_rollout_are_a_conflict(planter: Planter) -> None:
+    run_id = planter.run("double", [[answering("A")], [answering("B")]])
+    [path] = (planter.store.layout.run(run_id).folder / "parts" / "rollouts").glob("*.parquet")
+    table = pq.read_table(path)
+    again = table.slice(0, 1).set_column(
+        table.schema.get_field_index("evidence_digest"), "evidence_digest", [["other"]]
+    )
+    pq.write_table(pa.concat_tables([table, again]), path)
+    report = examine(planter.store, run_id)
+    [conflict] = [check for check in report.checks if check.check == "duplicate_record"]
+    assert conflict.findings == 1
+    assert conflict.examples[0].message == "2 records of this rollout count, and their evidence differs"
+
+
+def test_a_damaged_journal_is_reported(planter: Planter, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = planter.run("damaged", [[answering("A")]])
+    monkeypatch.setattr(RunReader, "faults", lambda self: [Fault("000000.jsonl", 120, 40, "checksum")])
+    report = examine(planter.store, run_id)
+    [damage] = [check for check in report.checks if check.findings]
+    assert (damage.check, damage.examples[0].locator) == ("damaged_record", "journal/000000.jsonl")
+
+
+def test_thresholds_decide_what_is_found(planter: Planter, tmp_path: Path) -> None:
+    run_id = planter.run("loops", [[Sample([Said(tools=[tool()])] * 3 + [DONE])]])
+    file = tmp_path / "thresholds.yaml"
+    file.write_text("same_call_times: 5\n")
+    assert not any(check.findings for check in examine(planter.store, run_id, load_thresholds(file)).checks)
+    file.write_text("same_cal_times: 5\n")
+    with pytest.raises(InputError, match="same_cal_times"):
+        load_thresholds(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("so it goes, " * 50 + "so it", True),
+        ("0123456789" * 30, True),
+        (" ".join(f"step {n} of the proof" for n in range(60)), False),
+        ("word " * 20, False),
+        (" " * 500, False),
+        ("", False),
+    ],
+)
+def test_a_loop_at_the_end_of_a_text(text: str, expected: bool) -> None:
+    found = repeated_tail(text, 4, 200)
+    assert (found is not None) is expected
+    if found:
+        assert found[0] * 2 in text
