@@ -87,7 +87,10 @@ CHEATS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("cheat", CHEATS)
+QUICK = ("edited tests", "a conftest beside the tests", "an early exit", "a patched runner")
+
+
+@pytest.mark.parametrize("cheat", [c if c in QUICK else pytest.param(c, marks=pytest.mark.slow) for c in CHEATS])
 def test_cheats_get_nothing(judge, cheat):
     verdict = judge({**ROW["files"], **CHEATS[cheat]} if cheat != "removed source" else CHEATS[cheat])
     assert verdict.reward == 0.0
