@@ -4,7 +4,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import problem
-from .problems import arrays, graphs, greedy, numbers, texts  # noqa: F401  (they register)
+from .problems import (  # noqa: F401  (they register)
+    arithmetic,
+    arrays,
+    graphs,
+    greedy,
+    networks,
+    numbers,
+    optimum,
+    sequences,
+    texts,
+    words,
+)
 
 
 def generate() -> Iterator[dict[str, Any]]:

@@ -1,13 +1,11 @@
 """Plays scripted agents in an environment without a session: a text for each task, scored as a run would score it."""
 
-import json
 from collections.abc import AsyncIterator, Callable
 from functools import cache
 from typing import Any
 
 import pytest
 
-from gymflow.contracts.environment import Fixture
 from gymflow.contracts.task import Task
 from gymflow.datasets import load_rows
 from gymflow.registry import Registry
@@ -49,31 +47,6 @@ class Bench:
         """Mean reward of an agent over a split."""
         tasks = self.tasks(split)
         return sum([(await self.verdict(task, agent(task))).reward for task in tasks]) / len(tasks)
-
-    def fixtures(self) -> list[Fixture]:
-        """The lines of the environment's fixtures file."""
-        lines = (self.entry.folder / self.manifest.fixtures).read_text(encoding="utf-8").splitlines()
-        return [Fixture.model_validate(json.loads(line)) for line in lines]
-
-    async def check_fixtures(self) -> None:
-        """Every fixture has its reward; a right answer does not pass with a wrong gold answer."""
-        fixtures = self.fixtures()
-        assert {fixture.kind for fixture in fixtures} == {
-            "full",
-            "none",
-            "near_miss",
-            "format_variant",
-            "malformed",
-            "empty",
-        }
-        assert any(fixture.swapped for fixture in fixtures)
-        tasks = {split: {task.task_id: task for task in self.tasks(split)} for split in {one.split for one in fixtures}}
-        for fixture in fixtures:
-            task = tasks[fixture.split][fixture.task_id]
-            assert (await self.verdict(task, fixture.text or "")).reward == fixture.reward, fixture
-            if fixture.swapped:
-                swapped = await self.verdict(task, fixture.text or "", **fixture.swapped)
-                assert swapped.reward < self.manifest.passing_reward, fixture
 
 
 @pytest.fixture

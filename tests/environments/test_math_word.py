@@ -323,10 +323,6 @@ async def test_repeating_a_number_of_the_question_earns_next_to_nothing(bench, p
     assert await bench("math_word").mean_reward(echo) < 0.1
 
 
-async def test_fixtures_have_their_rewards(bench) -> None:
-    await bench("math_word").check_fixtures()
-
-
 def test_the_prompt_asks_for_a_box(bench) -> None:
     environment = bench("math_word")
     system, user = rendered(environment.tasks()[0], environment.manifest)

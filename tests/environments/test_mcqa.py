@@ -195,10 +195,6 @@ async def test_silence_and_prose_earn_nothing(mcqa) -> None:
     assert await mcqa.mean_reward(lambda task: "Let me think about all of the options again.") == 0.0
 
 
-async def test_fixtures_have_their_rewards(mcqa) -> None:
-    await mcqa.check_fixtures()
-
-
 def test_the_benchmark_samples_each_question_four_times(mcqa) -> None:
     benchmark = mcqa.manifest.benchmarks["mcqa-4x"]
     assert (benchmark.split, benchmark.repeats, benchmark.headline) == ("test", 4, "score")

@@ -369,7 +369,3 @@ async def test_stubs_and_constants_earn_less_than_a_tenth(bench) -> None:
     environment = bench("python_functions")
     assert await environment.mean_reward(lambda task: f"```python\n{task.question}\n```") == 0.0
     assert await environment.mean_reward(lambda task: "") == 0.0
-
-
-async def test_fixtures_have_their_rewards(bench) -> None:
-    await bench("python_functions").check_fixtures()

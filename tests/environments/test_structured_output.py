@@ -179,7 +179,3 @@ async def test_each_value_counts(environment) -> None:
         strings = [value for value, schema in places if isinstance(value, str) and "enum" not in schema]
         broken = expected.replace(json.dumps(strings[-1]), json.dumps(strings[-1] + "x"), 1)
         assert (await environment.verdict(task, broken)).reward == 0.0, task.task_id
-
-
-async def test_fixtures_have_their_rewards(environment) -> None:
-    await environment.check_fixtures()

@@ -460,10 +460,6 @@ async def test_no_query_that_answers_nothing_scores(bench, cheat) -> None:
         assert (await environment.verdict(task, cheat)).reward == 0.0, task.task_id
 
 
-async def test_fixtures_have_their_rewards(bench) -> None:
-    await bench("text_to_sql").check_fixtures()
-
-
 def test_the_prompt_shows_tables_without_rows(bench) -> None:
     environment = bench("text_to_sql")
     for task in environment.tasks():
