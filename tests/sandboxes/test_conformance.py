@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from gymflow.contracts.outcome import FailureKind
 from gymflow.contracts.sandbox import SandboxLimits, SandboxSpec
 from gymflow.sandboxes import (
     Capability,
@@ -492,6 +493,21 @@ async def test_stop_ends_a_running_command(provider, spec):
     await sandbox.stop()
     with pytest.raises((SandboxLost, SandboxError)):
         await task
+
+
+async def test_a_sandbox_that_is_removed_from_outside_is_lost_and_not_a_return_code(provider, spec):
+    sandbox = await provider.start(spec)
+    running = asyncio.ensure_future(sandbox.exec("echo begun; sleep 60", timeout_s=60))
+    await asyncio.sleep(0.7)
+    other = type(provider)()
+    await other.remove(sandbox.id)
+    with pytest.raises(SandboxLost) as lost:
+        await running
+    assert lost.value.kind == FailureKind.SANDBOX_UNAVAILABLE
+    with pytest.raises(SandboxLost):
+        await sandbox.exec("true")
+    await sandbox.stop()
+    await other.close()
 
 
 async def test_the_specs_files_are_there_at_start(provider, spec):

@@ -19,6 +19,7 @@ OOM_COUNT = "grep -h oom_kill /sys/fs/cgroup/memory/memory.oom_control /sys/fs/c
 KILLED = 137
 PROCESSES = 256
 SPARE = 64
+CONFIRMATIONS = 10
 AFTER_END_S = 0.2
 """How long output is still read after a command has ended, when a child that it left behind holds it open."""
 
@@ -151,10 +152,23 @@ class DockerSandbox(ShellSandbox):
     async def _judged(self, result: ExecResult) -> ExecResult:
         """Whether a command that failed ran out of memory, was killed, or was alone in failing."""
         count = await self.internal(["/bin/sh", "-c", OOM_COUNT])
+        if result.exit_code == KILLED and not count.stdout:
+            await self._confirm()
         kills = int(count.stdout.split()[-1]) if count.ok and count.stdout.split() else self._oom_kills
         oom, self._oom_kills = kills > self._oom_kills, kills
         outcome: ExecOutcome = "oom" if oom else "killed" if result.exit_code == KILLED else "exited"
         return ExecResult(outcome, result.exit_code, result.stdout, result.stderr, result.duration_s, result.truncated)
+
+    async def _confirm(self) -> None:
+        """Raises SandboxLost where a command died because its container did, which the daemon notices a moment later."""
+        for _ in range(CONFIRMATIONS):
+            try:
+                state = (await self._engine.call("GET", f"/containers/{self.id}/json"))["State"]
+            except EngineError as error:
+                raise self._lost(error) from error
+            if not state["Running"]:
+                raise SandboxLost(f"sandbox {self.id} is gone: its container ended", oom=bool(state["OOMKilled"]))
+            await asyncio.sleep(0.1)
 
     def _lost(self, error: EngineError) -> Exception:
         if error.status in (404, 409):
