@@ -65,6 +65,7 @@ def run(
     allow_drift: Annotated[
         list[str] | None, typer.Option(metavar="FIELD", help="On resume: accept and record this difference.")
     ] = None,
+    no_health: Annotated[bool, typer.Option("--no-health", help="Leave out the health checks at the end.")] = False,
     store: Store = None,
     search_dir: SearchDir = None,
     inline: Inline = False,
@@ -103,8 +104,28 @@ def run(
         store=store,
         search_dirs=search_dir or [],
         inline=inline,
+        health=not no_health,
         json=json,
     )
+
+
+@group.command("health")
+def health(
+    run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],
+    against: Annotated[
+        str | None, typer.Option(metavar="RUN", help="Another run: the gate is on what got worse.")
+    ] = None,
+    fail_on: Annotated[
+        str | None, typer.Option(metavar="SEVERITY", help="info, warning or error: exit code 4 if there is one.")
+    ] = None,
+    thresholds: Annotated[Path | None, typer.Option(help="A file (YAML) with thresholds that differ.")] = None,
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Check a run's evidence: what is odd in it, and how much could not be observed."""
+    from cli.health import check_run
+
+    check_run(run, against=against, fail_on=fail_on, thresholds=thresholds, store=store, json=json)
 
 
 @group.command("reverify")
@@ -143,3 +164,38 @@ def profile(
     from cli.profile import profile_runs
 
     profile_runs(runs, by=by or [], k=k or [], verdicts=verdicts, plots=plots, store=store, inline=inline, json=json)
+
+
+@group.command("compare")
+def compare(
+    base: Annotated[str, typer.Argument(help="The run to compare with, or RUN:AGENT.")],
+    candidates: Annotated[list[str], typer.Argument(help="Runs that are compared with it, or RUN:AGENT.")],
+    gate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CONDITION", help='Such as "score >= -0.01", "cost_usd <= +10%" (repeatable).'),
+    ] = None,
+    gates: Annotated[str | None, typer.Option(metavar="FILE", help="Conditions in a YAML file.")] = None,
+    by: Annotated[
+        list[str] | None, typer.Option(metavar="NAME,…", help="Slices: tag, cluster, split, or a field of the tasks.")
+    ] = None,
+    effect: Annotated[
+        float | None, typer.Option(min=1e-6, help="The difference that should be found; default 0.02.")
+    ] = None,
+    store: Store = None,
+    inline: Inline = False,
+    json: Json = False,
+) -> None:
+    """Compare runs task by task: what differs, by how much, how surely. Exit code 4 when a gate does not hold."""
+    from cli.compare import compare_runs
+
+    compare_runs(
+        base,
+        candidates,
+        by=by or [],
+        gates=gate or [],
+        gates_file=gates,
+        effect=effect,
+        store=store,
+        inline=inline,
+        json=json,
+    )

@@ -37,6 +37,7 @@ def run_evaluations(
     store: str | None,
     search_dirs: list[Path],
     inline: bool,
+    health: bool,
     json: bool,
 ) -> None:
     """One run, or one for each value of `--vary`; then the scorecards. Exits with 3 or 130 where that is how it ended."""
@@ -50,12 +51,12 @@ def run_evaluations(
     cards: list[Scorecard] = []
     complete, interrupted = True, False
     for config, run_id in runs:
-        card, ended, interrupted = _evaluate(config, run_id, root, allow_drift, inline)
+        card, ended, interrupted = _evaluate(config, run_id, root, allow_drift, inline, health)
         cards.append(card)
         complete = complete and ended
         if interrupted:
             break
-    print_scorecards(cards, json=json)
+    print_scorecards(cards, json=json, health=health)
     if interrupted or not complete:
         sys.exit(EXIT_INTERRUPTED if interrupted else EXIT_INCOMPLETE)
 
@@ -68,7 +69,7 @@ def add_search_dirs(folders: list[Path]) -> None:
 
 
 def _evaluate(
-    config: RunConfig, run_id: str | None, store: str, allow_drift: list[str], inline: bool
+    config: RunConfig, run_id: str | None, store: str, allow_drift: list[str], inline: bool, health: bool
 ) -> tuple[Scorecard, bool, bool]:
     """The scorecard, whether the run is complete, and whether it was interrupted."""
     with recording(inline):
@@ -80,7 +81,7 @@ def _evaluate(
 
         async def play() -> Scorecard:
             watcher.set(lambda run: _watched(run, interrupted))
-            card: Scorecard = await evaluate(config, run_id, store, allow_drift)
+            card: Scorecard = await evaluate(config, run_id, store, allow_drift, health)
             return card
 
         try:

@@ -11,16 +11,19 @@ from cli.terminal import one_line, print_json, results
 from gymflow.contracts.estimate import Interval
 from gymflow.contracts.report import Scorecard, ScoreLine
 from gymflow.paths import store_root
+from gymflow.store import Store
 
 
-def print_scorecards(cards: list[Scorecard], *, json: bool) -> None:
-    """Tables and what to type next on stdout, or a JSON list."""
+def print_scorecards(cards: list[Scorecard], *, json: bool, health: bool = False) -> None:
+    """Tables and what to type next on stdout, or a JSON list; with `health` also what the checks said of each run."""
     if json:
         print_json([card.model_dump(mode="json") for card in cards])
         return
     console = results()
     for card in cards:
         put_scorecard(console, card)
+        if health:
+            _put_health(console, card)
         _put_next(console, card)
 
 
@@ -60,12 +63,23 @@ def put_scorecard(console: Console, card: Scorecard) -> None:
     console.print(f"\nstore   {card.store}  (verdict set {card.verdict_set or 'none yet'})", soft_wrap=True)
 
 
+def _put_health(console: Console, card: Scorecard) -> None:
+    from cli.health import health_line
+    from gymflow.analysis.health import last_report
+
+    report = last_report(Store(card.store).run(card.run_id))
+    if report is not None:
+        style = "yellow" if report.unhealthy else ""
+        console.print(f"health  {health_line(report)}", style=style, soft_wrap=True)
+
+
 def _put_next(console: Console, card: Scorecard) -> None:
     console.print("next")
     where = "" if Path(card.store) == Path(store_root()).absolute() else f" --store {shlex.quote(card.store)}"
     query = "select task_id, avg(reward) as reward from outcomes group by all order by reward"
     hints = [
         (f"gym show {card.run_id}{where}", "tasks, rollouts, whole trajectories"),
+        (f"gym eval health {card.run_id}{where}", "what is odd about the evidence"),
         (f'gym sql "{query}"{where}', "any question"),
         (f"gym eval run --resume {card.run_id} --repeats N{where}", "more repeats, or what is missing"),
     ]

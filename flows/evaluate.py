@@ -6,6 +6,7 @@ from gymflow.errors import RunIncomplete
 from gymflow.runtime.opening import opened
 from tasks import flow
 from tasks.aggregate import aggregate
+from tasks.check_health import check_health
 from tasks.plan import new_run_id, plan_run
 from tasks.run import run_chunks, verify
 from tasks.validate import validate
@@ -21,7 +22,11 @@ def flow_run_name() -> str:
 
 @flow(name="evaluate", flow_run_name=flow_run_name)
 async def evaluate(
-    config: RunConfig, run_id: str | None = None, store: str | None = None, accept_drift: list[str] | None = None
+    config: RunConfig,
+    run_id: str | None = None,
+    store: str | None = None,
+    accept_drift: list[str] | None = None,
+    health: bool = True,
 ) -> Scorecard:
     """Sample what the store lacks, score it, and report. A run id that exists is resumed: Retry continues, Run again starts
     anew. Raises RunIncomplete when rollouts are missing or failed, after everything else was reported."""
@@ -32,6 +37,8 @@ async def evaluate(
         await run_chunks(run)
         await verify(run_id)
     card = await aggregate(run_id, store)
+    if health:
+        await check_health(run_id, store)
     if card.incomplete:
         raise RunIncomplete(
             f"{card.incomplete} rollouts are missing or failed; `gym eval run --resume {run_id}` runs them"

@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gymflow.contracts.comparison import CandidateLine, Comparison, Difference
 from gymflow.contracts.estimate import Estimate, Interval
 from gymflow.contracts.profile import AtK, Costs, Profile, ProfileLine, Quantiles
 from gymflow.contracts.report import Scorecard
 
 Cells = Sequence[str]
+FLIPS_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,145 @@ def profile_sheets(profile: Profile) -> Iterator[Sheet]:
     )
     for line in profile.lines:
         yield from _line_sheets(line)
+
+
+def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
+    """All tables of a comparison: candidates as rows, so that an ablation over one field is one table."""
+    lines = comparison.candidates
+    first = lines[0]
+    yield Sheet(
+        f"against {comparison.base_name}: run {comparison.base_run_id}, {comparison.base_agent}",
+        (
+            "run",
+            "score",
+            f"difference [{100 * comparison.confidence:g} %]",
+            "SE",
+            "p",
+            "p (Holm)",
+            "pass rate",
+            "tasks",
+        ),
+        [
+            (
+                f"{comparison.base_name} (base)",
+                number(first.score.base),
+                "",
+                "",
+                "",
+                "",
+                number(first.pass_rate.base),
+                "",
+            ),
+            *(
+                (
+                    line.name if line.name != comparison.base_name else line.run_id,
+                    number(line.score.candidate),
+                    difference(line.score),
+                    number(line.score.standard_error),
+                    f"{number(line.test.p, 4)} {line.test.name}",
+                    number(line.test.p_holm, 4),
+                    number(line.pass_rate.candidate),
+                    str(line.score.tasks),
+                )
+                for line in lines
+            ),
+        ],
+    )
+    for line in lines:
+        yield from _candidate_sheets(line)
+    if comparison.gates:
+        yield Sheet(
+            "gates",
+            ("gate", "run", "observed", "result"),
+            [
+                (
+                    gate.gate,
+                    gate.run_id,
+                    "-" if gate.observed is None else f"{gate.observed:.4g}",
+                    "holds" if gate.passed else "FAILED" + (f": {gate.reason}" if gate.reason else ""),
+                )
+                for gate in comparison.gates
+            ],
+        )
+
+
+def _candidate_sheets(line: CandidateLine) -> Iterator[Sheet]:
+    overlap, power = line.overlap, line.power
+    gap = "" if power.reason is None else f" ({power.reason})"
+    yield Sheet(
+        f"{line.name}, {line.run_id}: what was compared",
+        ("", "value"),
+        [
+            ("tasks on both sides, scored on both", f"{overlap.tasks}, {overlap.scored}"),
+            ("tasks of the base alone, of the candidate alone", f"{overlap.only_base}, {overlap.only_candidate}"),
+            ("samples shared", str(overlap.shared_samples)),
+            ("standard error paired, clustered, unpaired", _errors(line)),
+            ("correlation of the two sides", number(line.correlation)),
+            ("tasks that pass more often, less often", f"{line.test.gained}, {line.test.lost}"),
+            ("least difference that this size would find", number(power.detectable)),
+            (f"to find {power.effect:g}: tasks at these repeats", whole(power.tasks_needed)),
+            (f"to find {power.effect:g}: repeats of these tasks", whole(power.repeats_needed) + gap),
+        ],
+    )
+    slices = [one for one in line.slices if one.by != "environment"] or line.slices
+    if len(line.slices) > 1 or slices != line.slices:
+        yield Sheet(
+            f"{line.name}: slices",
+            ("slice", "base", "candidate", "difference", "p", "tasks"),
+            [
+                (
+                    f"{one.by}={one.value}",
+                    number(one.score.base),
+                    number(one.score.candidate),
+                    difference(one.score),
+                    number(one.score.p, 4),
+                    str(one.score.tasks),
+                )
+                for one in line.slices
+            ],
+        )
+    costs = {name: one for name, one in line.costs.items() if one.tasks}
+    if costs:
+        yield Sheet(
+            f"{line.name}: cost of a rollout",
+            ("", "base", "candidate", "difference", "p"),
+            [
+                (name, f"{one.base:.4g}", f"{one.candidate:.4g}", _cost(one), number(one.p, 4))
+                for name, one in costs.items()
+                if one.base is not None
+            ],
+        )
+    if line.flips.listed:
+        shown = line.flips.listed[:FLIPS_SHOWN]
+        yield Sheet(
+            f"{line.name}: flips, {line.flips.gained} gained and {line.flips.lost} lost"
+            + (f" (the widest {len(shown)})" if len(shown) < line.flips.gained + line.flips.lost else ""),
+            ("task", "environment", "direction", "base", "candidate"),
+            [
+                (flip.task_id, flip.environment, flip.direction, number(flip.base, 2), number(flip.candidate, 2))
+                for flip in shown
+            ],
+        )
+
+
+def difference(found: Difference) -> str:
+    """Signed, with its interval."""
+    if found.difference is None:
+        return "-"
+    ends = found.interval
+    return f"{found.difference:+.3f}" + ("" if ends is None else f" [{ends.low:+.3f}, {ends.high:+.3f}]")
+
+
+def _cost(found: Difference) -> str:
+    if found.difference is None:
+        return "-"
+    part = f" ({100 * found.difference / abs(found.base):+.1f} %)" if found.base else ""
+    return f"{found.difference:+.4g}{part}"
+
+
+def _errors(line: CandidateLine) -> str:
+    clustered = line.score.standard_error if line.score.groups != line.score.tasks else None
+    return ", ".join(number(one) for one in (line.score.paired_error, clustered, line.unpaired_error))
 
 
 def _line_sheets(line: ProfileLine) -> Iterator[Sheet]:

@@ -7,7 +7,7 @@ Each check is a file in `checks/`; `catalog` says how they are written.
 """
 
 from gymflow.analysis.health.catalog import Check, checks
-from gymflow.analysis.health.examining import examine
+from gymflow.analysis.health.examining import examine, last_report
 from gymflow.analysis.health.thresholds import Thresholds, load_thresholds
 
-__all__ = ["Check", "Thresholds", "checks", "examine", "load_thresholds"]
+__all__ = ["Check", "Thresholds", "checks", "examine", "last_report", "load_thresholds"]

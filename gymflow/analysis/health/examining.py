@@ -1,6 +1,5 @@
 """Running the checks over a run, and keeping what they found."""
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import duckdb
@@ -16,6 +15,9 @@ from gymflow.store import RunReader, Store
 from gymflow.store.files import Files, disk_error
 
 EXAMPLES = 3
+REPORT = "health.json"
+FINDINGS = b',"findings":['
+"""Ends the file's first line, which is all of the report but the findings."""
 _BATCH = 2000
 _FOUND = pa.schema([(name, pa.string()) for name in ("rollout_id", "task_key", "locator", "message")])
 
@@ -71,14 +73,24 @@ def examine(
     return report
 
 
+def last_report(reader: RunReader) -> HealthReport | None:
+    """The report of the last examination; None where there was none."""
+    try:
+        with (reader.layout.reports / REPORT).open("rb") as file:
+            head = file.readline()
+    except FileNotFoundError:
+        return None
+    return HealthReport.model_validate_json(head.removesuffix(FINDINGS + b"\n") + b"}")
+
+
 def _run(connection: duckdb.DuckDBPyConnection, reader: RunReader, check: Check, limits: Thresholds) -> CheckResult:
     if check.query is not None:
         [statement] = duckdb.extract_statements(check.query)
         _insert(connection, check, check.query, {name: getattr(limits, name) for name in statement.named_parameters})
     else:
         assert check.find is not None
-        for batch in _batches(check.find(connection, reader, limits)):
-            connection.register("_found", batch)
+        if rows := list(check.find(connection, reader, limits)):
+            connection.register("_found", _table(rows))
             _insert(connection, check, "select * from _found")
             connection.unregister("_found")
     findings, affected = _one(
@@ -144,24 +156,13 @@ def _examples(connection: duckdb.DuckDBPyConnection, run_id: str, check: Check) 
     ]
 
 
-def _batches(found: Iterable[Found]) -> Iterator[pa.Table]:
-    rows: list[Found] = []
-    for one in found:
-        rows.append(one)
-        if len(rows) == _BATCH:
-            yield _table(rows)
-            rows = []
-    if rows:
-        yield _table(rows)
-
-
 def _table(rows: list[Found]) -> pa.Table:
     return pa.table([pa.array(column, pa.string()) for column in zip(*rows, strict=True)], _FOUND)
 
 
 def _write(reader: RunReader, report: HealthReport, connection: duckdb.DuckDBPyConnection) -> None:
     """The report with its findings, one a line, put in place as a whole."""
-    text = bytearray(report.model_dump_json().encode()[:-1] + b',"findings":[')
+    text = bytearray(report.model_dump_json().encode()[:-1] + FINDINGS)
     cursor = connection.execute(_FINDINGS)
     between = b"\n"
     while rows := cursor.fetchmany(_BATCH):
@@ -178,7 +179,7 @@ def _write(reader: RunReader, report: HealthReport, connection: duckdb.DuckDBPyC
             text += between + orjson.dumps(finding)
             between = b",\n"
     text += b"\n]}\n"
-    path = reader.layout.reports / "health.json"
+    path = reader.layout.reports / REPORT
     files = Files()
     try:
         files.make_folder(path.parent)

@@ -31,7 +31,7 @@ def find(
     connection: duckdb.DuckDBPyConnection, reader: RunReader, thresholds: Thresholds
 ) -> Iterator[tuple[str, None, str, str]]:
     """One finding a call."""
-    cursor = connection.cursor().execute(QUERY, [reader.run_id, thresholds.repetition_chars])
+    cursor = connection.execute(QUERY, [reader.run_id, thresholds.repetition_chars])
     while rows := cursor.fetchmany(_BATCH):
         for rollout_id, call, output in rows:
             for text in strings(orjson.loads(output)):

@@ -1,0 +1,52 @@
+"""`gym eval health`: what is printed, and when the gate fails."""
+
+import json
+
+import pytest
+
+from cli.health import check_run
+from gymflow.analysis.health import last_report
+from gymflow.contracts.outcome import FailureKind
+from gymflow.errors import GateFailed, InputError
+
+from .conftest import Planter, Sample, answering
+
+
+def check(planter: Planter, run: str, **options: object) -> None:
+    defaults = {"against": None, "fail_on": None, "thresholds": None, "store": str(planter.store.root), "json": False}
+    check_run(run, **(defaults | options))  # type: ignore[arg-type]
+
+
+def test_a_gate_fails_on_its_severity_and_above(planter: Planter, capsys: pytest.CaptureFixture[str]) -> None:
+    planter.run("bad", [[answering("A")], [Sample(failed=FailureKind.MODEL_ERROR)], [Sample(missing=True)]])
+    planter.run("good", [[answering("A")], [answering("B")]])
+    with pytest.raises(GateFailed, match=r"failed_rollout \(1\)$"):
+        check(planter, "bad", fail_on="error")
+    with pytest.raises(GateFailed, match=r"failed_rollout \(1\), missing_rollout \(1\)$"):
+        check(planter, "bad", fail_on="warning")
+    out = capsys.readouterr().out
+    assert "1 of 3 rollouts healthy, 1 unhealthy (1 errors, 1 warnings), 1 missing; 0.0% of what applies" in out
+    assert "bad-1 rollout/failure: model_error after 0 attempts: connection refused" in out
+    check(planter, "good", fail_on="info")
+    with pytest.raises(InputError, match="warning"):
+        check(planter, "good", fail_on="warnings")
+
+
+def test_against_another_run_the_gate_is_on_what_got_worse(planter: Planter) -> None:
+    planter.run("before", [[answering("A")], [Sample(failed=FailureKind.MODEL_ERROR)]])
+    planter.run("after", [[answering("A")], [Sample(failed=FailureKind.MODEL_ERROR)]])
+    planter.run("worse", [[Sample(failed=FailureKind.MODEL_ERROR)], [Sample(failed=FailureKind.MODEL_ERROR)]])
+    check(planter, "after", against="before", fail_on="error")
+    with pytest.raises(GateFailed, match="failed_rollout"):
+        check(planter, "worse", against="before", fail_on="error")
+
+
+def test_json_is_the_stored_report(planter: Planter, capsys: pytest.CaptureFixture[str]) -> None:
+    planter.run("bad", [[answering("A")], [Sample(missing=True)]])
+    check(planter, "bad", json=True)
+    report = last_report(planter.store.run("bad"))
+    assert report is not None
+    assert json.loads(capsys.readouterr().out) == report.model_dump(mode="json")
+    assert report.missing == 1
+    stored = json.loads((planter.store.layout.run("bad").reports / "health.json").read_bytes())
+    assert [finding["check"] for finding in stored["findings"]] == ["missing_rollout"]
