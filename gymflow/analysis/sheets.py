@@ -181,8 +181,9 @@ def _candidate_sheets(line: CandidateLine) -> Iterator[Sheet]:
             (f"to find {power.effect:g}: repeats of these tasks", whole(power.repeats_needed) + gap),
         ],
     )
-    slices = [one for one in line.slices if one.by != "environment"] or line.slices
-    if len(line.slices) > 1 or slices != line.slices:
+    environments = [one for one in line.slices if one.by == "environment"]
+    slices = [one for one in line.slices if one.by != "environment" or len(environments) > 1]
+    if slices:
         yield Sheet(
             f"{line.name}: slices",
             ("slice", "base", "candidate", "difference", "p", "tasks"),
@@ -195,7 +196,7 @@ def _candidate_sheets(line: CandidateLine) -> Iterator[Sheet]:
                     number(one.score.p, 4),
                     str(one.score.tasks),
                 )
-                for one in line.slices
+                for one in slices
             ],
         )
     costs = {name: one for name, one in line.costs.items() if one.tasks}

@@ -73,9 +73,7 @@ def beta_cdf(x: float, a: float, b: float) -> float:
 
 
 def two_sided_t(difference: float, error: float, df: float) -> float:
-    """p of a difference under Student's t; 1 where there is neither difference nor error, 0 where there is only difference."""
-    if error == 0.0:
-        return float(difference == 0.0)
+    """p of a difference with a positive standard error under Student's t."""
     return 2.0 * t_cdf(-abs(difference) / error, df)
 
 

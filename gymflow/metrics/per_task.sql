@@ -21,7 +21,7 @@ WITH counted AS (
     FROM _planned
     GROUP BY ALL
 )
-SELECT counted.*, t.task_key, t.task_id, t.split, t.tags, t.cluster
+SELECT counted.*, t.task_key, t.row_digest, t.task_id, t.split, t.tags, t.cluster
 FROM counted
 LEFT JOIN (SELECT * EXCLUDE (environment) FROM tasks WHERE run_id = $run_id) t USING (task_index)
 ORDER BY environment, agent, task_index;

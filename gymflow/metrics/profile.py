@@ -54,8 +54,13 @@ def _profile(
             resamples=options.resamples,
             lines=_lines(connection, reader.document, task_tables(connection), options),
         )
-        tasks = connection.sql(_sql("task_costs"), params={"run_id": run_id}).to_arrow_table() if with_tasks else None
+        tasks = task_costs(connection, run_id) if with_tasks else None
     return report, tasks
+
+
+def task_costs(connection: duckdb.DuckDBPyConnection, run_id: str) -> pa.Table:
+    """The rows of task_costs.sql, after `open_task_tables`."""
+    return connection.sql(_sql("task_costs"), params={"run_id": run_id}).to_arrow_table()
 
 
 def reward_bounds(document: RunDocument, environment: str) -> tuple[float, float] | None:

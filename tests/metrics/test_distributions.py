@@ -26,7 +26,5 @@ def test_the_incomplete_beta_ends_at_its_ends() -> None:
     assert (beta_cdf(0.0, 2, 3), beta_cdf(1.0, 2, 3)) == (0.0, 1.0)
 
 
-def test_p_values_without_error_are_those_of_a_certainty() -> None:
-    assert two_sided_t(0.0, 0.0, 9) == 1.0
-    assert two_sided_t(0.1, 0.0, 9) == 0.0
+def test_the_p_of_a_reported_difference() -> None:
     assert two_sided_t(0.3, 0.1527525232, 9) == pytest.approx(0.0811262, abs=1e-6)

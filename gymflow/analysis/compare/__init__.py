@@ -1,0 +1,122 @@
+"""Compare: candidates against a base, task by task, and gates on the result.
+
+comparison = compare(store, "nightly-0411", ["nightly-0412"], gates=[parse_gate("score >= -0.01")])
+comparison.candidates[0].score.difference, comparison.failed_gates
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from gymflow.analysis.compare.differences import Differences, Settings
+from gymflow.analysis.compare.gates import Gate, parse_gate, read_gates
+from gymflow.analysis.compare.pairing import pair
+from gymflow.analysis.compare.sides import Side, load_side
+from gymflow.analysis.compare.varying import details, headline, varies
+from gymflow.analysis.reports import write_report, write_table
+from gymflow.contracts.comparison import CandidateLine, Comparison
+from gymflow.errors import InputError
+from gymflow.metrics.paired import holm
+from gymflow.metrics.profile import reward_bounds
+from gymflow.metrics.slices import wanted
+from gymflow.store import Store
+
+__all__ = ["Gate", "Settings", "compare", "headline", "parse_gate", "read_gates"]
+
+
+def compare(
+    store: Store,
+    base: str,
+    candidates: Sequence[str],
+    *,
+    by: Sequence[str] = (),
+    gates: Sequence[Gate] = (),
+    settings: Settings | None = None,
+) -> Comparison:
+    """Compare runs, each named `RUN` or `RUN:AGENT`, in their current verdict sets, and put the report beside every candidate.
+
+    Nothing is refused for being different: what differs is named. Raises InputError where two sides have no task in common.
+    """
+    settings = settings or Settings()
+    # Slices that a gate names are cut, too; environments always are.
+    names = list(dict.fromkeys([*wanted(by), *(gate.slice[0] for gate in gates if gate.slice)]))
+    names = [name for name in names if name != "environment"]
+    first = load_side(store, base, names)
+    lines, tables = [], []
+    for selector in candidates:
+        line, table = _line(store.root, first, load_side(store, selector, []), settings)
+        lines.append(line)
+        tables.append(table)
+    adjusted = holm([line.test.p for line in lines])
+    lines = [
+        line.model_copy(update={"test": line.test.model_copy(update={"p_holm": p})})
+        for line, p in zip(lines, adjusted, strict=True)
+    ]
+    report = Comparison(
+        base_run_id=first.run_id,
+        base_name=first.document.name,
+        base_agent=first.agent,
+        base_verdict_set=first.verdict_set.name if first.verdict_set else None,
+        store=str(store.root),
+        confidence=settings.confidence,
+        seed=settings.seed,
+        candidates=lines,
+        gates=[gate.judge(line) for gate in gates for line in lines],
+    )
+    for line, table in zip(lines, tables, strict=True):
+        name = f"comparison-{first.run_id}"
+        write_report(store, line.run_id, name, report)
+        write_table(store, line.run_id, name, table)
+    return report
+
+
+def _line(root: Path, base: Side, candidate: Side, settings: Settings) -> tuple[CandidateLine, pa.Table]:
+    pairs = pair(root, base, candidate)
+    if not pairs.overlap.tasks:
+        raise InputError(
+            f"{base.run_id} and {candidate.run_id} have no task in common: what the agent sees differs in every task"
+        )
+    found = Differences(pairs, _width(base), settings)
+    line = CandidateLine(
+        run_id=candidate.run_id,
+        name=candidate.document.name,
+        agent=candidate.agent,
+        verdict_set=candidate.verdict_set.name if candidate.verdict_set else None,
+        varies=varies(base, candidate),
+        details=details(base, candidate),
+        overlap=pairs.overlap,
+        score=found.score(),
+        pass_rate=found.pass_rate(),
+        unpaired_error=found.unpaired_error(),
+        correlation=found.correlation(),
+        test=found.exact_test(),
+        power=found.power(),
+        flips=found.flips(),
+        costs=found.costs(),
+        slices=found.slices(base.masks),
+        warnings=_warnings(base, candidate, pairs.overlap.shared_samples, pairs.overlap.other_row),
+    )
+    return line, found.table()
+
+
+def _width(base: Side) -> float | None:
+    """Span of the rewards, where all environments declare the same."""
+    bounds = {reward_bounds(base.document, name) for name in base.tasks["environment"].unique().to_pylist()}
+    only = bounds.pop() if len(bounds) == 1 else None
+    return None if only is None else only[1] - only[0]
+
+
+def _warnings(base: Side, candidate: Side, shared: int, other_rows: int) -> list[str]:
+    warnings = []
+    if shared:
+        warnings.append(f"{shared} rollouts are the same samples on both sides: their difference is 0 by construction")
+    if other_rows:
+        warnings.append(
+            f"{other_rows} tasks look the same to the agent but their dataset rows differ (the gold answer, or another field)"
+        )
+    for side in (base, candidate):
+        without = int((side.tasks["scored"].to_numpy() == 0).sum())
+        if without:
+            warnings.append(f"{side.run_id}: {without} tasks have no scored rollout and are left out")
+    return warnings
