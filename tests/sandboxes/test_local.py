@@ -1,6 +1,7 @@
 """The `local` provider beyond what every provider does: killed runs, machines without control groups, weaker tiers."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -42,11 +43,11 @@ OWNER = textwrap.dedent("""
 
 
 def command_lines() -> str:
-    return "\n".join(
-        path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        for path in Path("/proc").glob("[0-9]*/cmdline")
-        if path.exists()
-    )
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it ended while we looked
+            found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return "\n".join(found)
 
 
 def groups_of(pid: int) -> list[Path]:

@@ -1,6 +1,8 @@
 """Hidden tests on Python code: right answers pass in every shape, cheats do not, and causes have their right names."""
 
+import contextlib
 import textwrap
+from pathlib import Path
 
 import pytest
 from gymflow.verifiers._code import fenced, solution
@@ -71,9 +73,11 @@ def test_reported_faults(case, score, said, monkeypatch):
 
 
 def _command_lines() -> str:
-    from pathlib import Path
-
-    return "".join(p.read_bytes().decode(errors="replace") for p in Path("/proc").glob("[0-9]*/cmdline") if p.exists())
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it ended while we looked
+            found.append(path.read_bytes().decode(errors="replace"))
+    return "".join(found)
 
 
 def test_flakiness_of_hash_and_time_zone_is_ruled_out(judge):
