@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli.terminal import print_json
 from gymflow.errors import InputError
 from gymflow.suggest import did_you_mean, relevance
 
@@ -159,7 +160,7 @@ def _print(kind: str | None, listed: list["Summary"], json: bool, *, fit: bool =
     from cli.tables import print_table
 
     if json:
-        _print_json([asdict(one) for one in listed])
+        print_json([asdict(one) for one in listed])
         return
     columns = ["name", *(["kind"] if kind is None else COLUMNS[kind]), *(["plays it"] if fit else []), "description"]
     print_table(columns, [[_cell(one, column) for column in columns] for one in listed])
@@ -179,7 +180,7 @@ def _show(one: "Summary", json: bool) -> None:
 
     fields = asdict(one)
     if json:
-        _print_json(fields | {"usage": _usage(one)})
+        print_json(fields | {"usage": _usage(one)})
         return
     rows = []
     for name, value in {**fields, **fields.pop("details"), "usage": _usage(one)}.items():
@@ -203,12 +204,6 @@ def _usage(one: "Summary") -> str | None:
         "model": f"gym eval run ENV --model {one.name}:NAME",
         "sandbox": f"gym sandbox check {one.name}",
     }[one.kind]
-
-
-def _print_json(value: Any) -> None:
-    import orjson
-
-    print(orjson.dumps(value).decode())
 
 
 def _say(message: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.discover import Json, SearchDir
+from cli.terminal import print_json
 from gymflow.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def validate(
 
     report = asyncio.run(check())
     if json:
-        _print_json({"ok": report.ok, "fault_count": report.fault_count, **asdict(report)})
+        print_json({"ok": report.ok, "fault_count": report.fault_count, **asdict(report)})
     else:
         _print_report(report)
     if not report.ok:
@@ -85,7 +86,7 @@ def resolve(
 
     resolved = mask(_resolved(Registry(search_dir or ()), _config(name, harness, benchmark, set_)))
     if json:
-        _print_json(resolved)
+        print_json(resolved)
     else:
         print(yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True, width=120), end="")
 
@@ -97,13 +98,18 @@ def init(
     template: Annotated[
         str, typer.Option(help="single_turn (question and answer), tools (state and tools), conversation (turns).")
     ] = "single_turn",
+    json: Json = False,
 ) -> None:
     """Make an environment that validates and runs as it stands: manifest, tasks, fixtures, README."""
     from cli.scaffold import scaffold
 
     folder = scaffold(name, dir_, template)
+    commands = [f"gym env validate {folder}", f"gym eval run {folder}"]
+    if json:
+        print_json({"folder": str(folder), "next": commands})
+        return
     print(folder)
-    for command in (f"gym env validate {folder}", f"gym eval run {folder}"):
+    for command in commands:
         print(f"next: {command}", file=sys.stderr)
 
 
@@ -184,9 +190,3 @@ def _print_report(report: "ValidationReport") -> None:
     if hidden:
         print(f"fault: … and {hidden} more")
     print("ok" if report.ok else f"{report.fault_count} faults: a run would not start")
-
-
-def _print_json(value: Any) -> None:
-    import orjson
-
-    print(orjson.dumps(value).decode())

@@ -1,19 +1,25 @@
 """`gym up`, `gym down`, `gym doctor`: the local Prefect server, and what works on this machine."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cli.terminal import print_json
+
 app = typer.Typer(no_args_is_help=True)
 
 DEFAULT_PORT = 4200
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("up")
 def up(
     port: Annotated[int, typer.Option(min=1024, max=65535, help="Port on loopback.")] = DEFAULT_PORT,
     store: Annotated[str | None, typer.Option(metavar="PATH", help="The store that its deployments write to.")] = None,
+    json: Json = False,
 ) -> None:
     """Start a Prefect server with its UI on loopback, register the deployments, and start a worker for them.
 
@@ -24,23 +30,34 @@ def up(
 
     typer.echo("starting the server and a worker (up to a minute the first time) …", err=True)
     server = start(Path(store_root(store)), port)
+    if json:
+        print_json({"ui": server.ui_url, "api": server.api_url, "store": server.store})
+        return
     typer.echo(f"UI     {server.ui_url}")
     typer.echo(f"API    {server.api_url}")
     typer.echo(f"store  {server.store}")
 
 
 @app.command("down")
-def down() -> None:
+def down(json: Json = False) -> None:
     """Stop the worker and the server that `gym up` started; what they recorded stays."""
     from flows.server import stop
 
-    typer.echo("stopped" if stop() else "nothing was running", err=True)
+    stopped = stop()
+    if json:
+        print_json({"stopped": stopped})
+    else:
+        typer.echo("stopped" if stopped else "nothing was running", err=True)
 
 
 @app.command("doctor")
-def doctor() -> None:
+def doctor(json: Json = False) -> None:
     """Say what works on this machine and what is missing."""
     from cli.checks import checks
 
-    for check in checks():
+    found = list(checks())
+    if json:
+        print_json([asdict(check) for check in found])
+        return
+    for check in found:
         typer.echo(f"{'ok     ' if check.ok else 'missing'}  {check.name:<22} {check.detail}")

@@ -142,7 +142,10 @@ def _put_index(console: Console, moments: list[Moment]) -> None:
     _put(console, "")
     for moment in moments:
         turn = moment.turn
-        tools = ", ".join(f"{one.name}{'' if one.status == 'ok' else f' ({one.status})'}" for one in _tools(turn))
+        tools = ", ".join(
+            one_line(f"{one.name}{'' if one.status == 'ok' else f' ({one.status})'} {one.arguments}")
+            for one in _tools(turn)
+        )
         said = next(
             (text for call in reversed(moment.calls) for kind, text in _output(call) if kind == "assistant"), ""
         )

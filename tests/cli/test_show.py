@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from flows.evaluate import evaluate
 from flows.reverify import reverify
 from gymflow.errors import RunIncomplete
 from gymflow.store import Store
-from tests.support.command import Gym
+from tests.support.command import Ended, Gym
 from tests.support.runs import scripted
 
+Command = Callable[..., Ended]
 ESCAPE = "\x1b]0;owned\x07\x1b[31mred\x1b[0m [bold]not markup[/bold] 日本語\r\nsecond line \u202eright to left"
 TOOLS = [
     {"turn": 0, "reasoning": "Let me look first.", "tool_calls": [{"name": "search_mail", "arguments": {"query": "x"}}, {"name": "no_such", "arguments": "{bad"}]},
@@ -55,13 +57,25 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "store"
 
 
+@pytest.fixture(scope="module")
+def answers() -> dict[tuple[str, ...], Ended]:
+    """What commands answered: the store does not change."""
+    return {}
+
+
 @pytest.fixture
-def gym(filled: Path, here: Gym, monkeypatch: pytest.MonkeyPatch) -> Gym:
+def gym(filled: Path, here: Gym, answers: dict[tuple[str, ...], Ended], monkeypatch: pytest.MonkeyPatch) -> Command:
     monkeypatch.setenv("GYMFLOW_STORE", str(filled))
-    return here
+
+    def ask(*arguments: str) -> Ended:
+        if arguments not in answers:
+            answers[arguments] = here(*arguments)
+        return answers[arguments]
+
+    return ask
 
 
-def test_runs_are_listed_newest_first(gym: Gym) -> None:
+def test_runs_are_listed_newest_first(gym: Command) -> None:
     listed = gym("runs", "--json").json
     assert [one["run_id"] for one in listed] == ["two-agents", "partly", "long", "office", "answers"]
     answers = listed[-1]
@@ -73,7 +87,9 @@ def test_runs_are_listed_newest_first(gym: Gym) -> None:
     assert rows[1][4] == "2/4 scored, 2 failed" and rows[0][5].startswith("single_turn@one ")
 
 
-def test_listing_reads_no_bodies(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:  # io-summary-without-bodies
+def test_listing_reads_no_bodies(
+    gym: Command, here: Gym, monkeypatch: pytest.MonkeyPatch
+) -> None:  # io-summary-without-bodies
     """With the files of evidence, calls and tokens gone everything is still answered."""
     import gymflow.store.views as views
 
@@ -86,12 +102,12 @@ def test_listing_reads_no_bodies(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> N
         return real(connection, table, schema, paths if table in narrow else [], *rest)
 
     monkeypatch.setattr(views, "_scan_of", scan)
-    assert len(gym("runs", "--json").json) == 5
-    assert gym("show", "answers", "--json").json["scorecard"]["lines"][0]["scored"] == 12
+    assert len(here("runs", "--json").json) == 5
+    assert here("show", "answers", "--json").json["scorecard"]["lines"][0]["scored"] == 12
     assert "evidence" in opened
 
 
-def test_a_run_shows_scorecard_and_tasks_the_worst_first(gym: Gym) -> None:
+def test_a_run_shows_scorecard_and_tasks_the_worst_first(gym: Command) -> None:
     shown = gym("show", "answers")
     assert shown.code == 0 and "12/12 scored" in shown.out and "verdict sets, the current one last" in shown.out
     whole = gym("show", "answers", "--json").json
@@ -102,7 +118,7 @@ def test_a_run_shows_scorecard_and_tasks_the_worst_first(gym: Gym) -> None:
     assert "2 model_error" in gym("show", "partly").out and "1 failed" in gym("show", "partly").out
 
 
-def test_a_task_shows_its_repeats_with_reason_and_end(gym: Gym) -> None:
+def test_a_task_shows_its_repeats_with_reason_and_end(gym: Command) -> None:
     task = gym("show", "answers", "--json").json["tasks"][-1]["task_id"]
     shown = gym("show", "answers", task)
     assert "expected_answer:" in shown.out and "finished" in shown.out
@@ -113,7 +129,7 @@ def test_a_task_shows_its_repeats_with_reason_and_end(gym: Gym) -> None:
     assert "model_error" in gym("show", "partly", failed).out and "no such thing" in gym("show", "partly", failed).out
 
 
-def test_a_repeat_shows_the_whole_trajectory_each_thing_once(gym: Gym) -> None:
+def test_a_repeat_shows_the_whole_trajectory_each_thing_once(gym: Command) -> None:
     task = gym("show", "office", "--json").json["tasks"][0]["task_id"]
     out = gym("show", "office", task, "0").out
     for part in (
@@ -126,7 +142,7 @@ def test_a_repeat_shows_the_whole_trajectory_each_thing_once(gym: Gym) -> None:
     assert out.count("Error: there is no tool 'no_such'.") == 1
 
 
-def test_model_text_cannot_command_the_terminal(gym: Gym) -> None:
+def test_model_text_cannot_command_the_terminal(gym: Command) -> None:
     task = gym("show", "office", "--json").json["tasks"][0]["task_id"]
     out = gym("show", "office", task, "0").out
     assert "\x1b" not in out and "\x07" not in out and "\r" not in out and "\u202e" not in out
@@ -134,7 +150,7 @@ def test_model_text_cannot_command_the_terminal(gym: Gym) -> None:
     assert "second line \\u202eright to left" in out
 
 
-def test_json_of_a_repeat_is_the_whole_record(gym: Gym) -> None:
+def test_json_of_a_repeat_is_the_whole_record(gym: Command) -> None:
     task = gym("show", "office", "--json").json["tasks"][0]["task_id"]
     record = gym("show", "office", task, "0", "--json").json
     assert len(record["evidence"]["trajectory"]["turns"]) == 2 and len(record["model_calls"]) == 2
@@ -143,12 +159,12 @@ def test_json_of_a_repeat_is_the_whole_record(gym: Gym) -> None:
     assert record["evidence"]["response"]["output"][-1]["content"][0]["text"] == ESCAPE
 
 
-def test_a_rollout_id_leads_straight_to_its_trajectory(gym: Gym) -> None:
-    [rollout] = gym("sql", "select rollout_id from rollouts where run_id = 'office'", "--json").json
+def test_a_rollout_id_leads_straight_to_its_trajectory(gym: Command) -> None:
+    [rollout] = gym("sql", "select rollout_id from rollouts where run_id = 'office' limit 1", "--json").json
     assert f"rollout {rollout['rollout_id']}" in gym("show", "office", rollout["rollout_id"]).out
 
 
-def test_a_long_trajectory_has_an_index_and_spans(gym: Gym) -> None:
+def test_a_long_trajectory_has_an_index_and_spans(gym: Command) -> None:
     [task] = gym("show", "long", "--json").json["tasks"]
     whole = gym("show", "long", task["task_id"], "0").out
     turns = whole.count("── turn ")
@@ -158,7 +174,7 @@ def test_a_long_trajectory_has_an_index_and_spans(gym: Gym) -> None:
     assert "environment" in some and "crane" in some
 
 
-def test_an_earlier_verdict_set_can_be_asked_for(gym: Gym) -> None:
+def test_an_earlier_verdict_set_can_be_asked_for(gym: Command) -> None:
     strict, lenient = gym("show", "answers", "--json").json["verdict_sets"]
     assert gym("show", "answers", "--json").json["scorecard"]["verdict_set"] == lenient
     assert gym("show", "answers", "--verdicts", strict[:4], "--json").json["scorecard"]["verdict_set"] == strict
@@ -166,7 +182,7 @@ def test_an_earlier_verdict_set_can_be_asked_for(gym: Gym) -> None:
     assert f"other sets: {strict}" in gym("show", "answers", task, "0").out
 
 
-def test_names_may_be_cut_short_and_the_newest_run_has_one(gym: Gym) -> None:
+def test_names_may_be_cut_short_and_the_newest_run_has_one(gym: Command) -> None:
     assert gym("show", "ans", "--json").json["scorecard"]["run_id"] == "answers"
     assert gym("show", "latest", "--json").json["scorecard"]["run_id"] == "two-agents"
     task = gym("show", "answers", "--json").json["tasks"][0]["task_id"]
@@ -174,7 +190,7 @@ def test_names_may_be_cut_short_and_the_newest_run_has_one(gym: Gym) -> None:
     assert gym("show", "answers", f"mcqa/{task}").code == 0
 
 
-def test_several_agents_are_told_apart(gym: Gym) -> None:
+def test_several_agents_are_told_apart(gym: Command) -> None:
     task = gym("show", "latest", "--json").json["tasks"][0]["task_id"]
     ended = gym("show", "latest", task, "0")
     assert ended.code == 2 and "choose one with --agent" in ended.err
@@ -199,7 +215,7 @@ def test_several_agents_are_told_apart(gym: Gym) -> None:
         (["runs", "--store", "s3://bucket/prefix"], "s3://"),
     ],
 )
-def test_a_mistake_is_one_message(gym: Gym, arguments: list[str], message: str) -> None:
+def test_a_mistake_is_one_message(gym: Command, arguments: list[str], message: str) -> None:
     ended = gym(*arguments)
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err and "Traceback" not in ended.err
@@ -221,7 +237,7 @@ def test_a_run_that_holds_nothing_yet_is_shown(here: Gym, store: Path) -> None:
     assert ended.code == 2 and "was not sampled yet; `gym eval run --resume empty`" in ended.err
 
 
-def test_results_are_json_alone_on_stdout(gym: Gym) -> None:
-    for command in (["runs"], ["show", "answers"], ["sql", "select 1 as one"], ["sql", "--schema"]):
+def test_results_are_json_alone_on_stdout(gym: Command) -> None:
+    for command in (["runs"], ["show", "answers"], ["sql", "select 1 as one"], ["sql", "--schema"], ["doctor"]):
         ended = gym(*command, "--json")
         assert ended.code == 0 and orjson.loads(ended.out) and ended.err == ""
