@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do $$p -c 'import sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo $$p && break; done)
 GYM = $(VENV)/bin/gym
 
-.PHONY: eval setup dev test quick slow lint up down clean
+.PHONY: eval setup dev system test quick slow lint up down clean
 
 eval: setup  ## The main job on the embedded model: 64 arithmetic tasks x 8 repeats
 	$(GYM) eval run arithmetic --repeats 8 --temperature 1
@@ -17,14 +17,19 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.setup: $(VENV)/bin/python pyproject.toml
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e .
+	@echo "installing gymflow and what it needs into $(VENV) (minutes, the first time) …"
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@echo "installing gymflow, what it needs and what its tests need into $(VENV) (minutes, the first time) …"
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.setup
 
 test: lint quick slow  ## Everything that CI runs
+
+system:  ## What the tests of sandboxes need beyond Python; does nothing where it is there
+	scripts/ci-setup
 
 lint: dev
 	$(VENV)/bin/ruff check .
@@ -32,10 +37,10 @@ lint: dev
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-logo
 
-quick: dev  ## Under five minutes
-	$(VENV)/bin/pytest -q -m "not slow and not server and not docker"
+quick: dev system  ## Under five minutes on two cores
+	$(VENV)/bin/pytest -q -n 2 --dist loadfile -m "not slow and not server and not docker"
 
-slow: dev
+slow: dev system  ## Real kills, a Prefect server, Docker
 	$(VENV)/bin/pytest -q -m "slow or server or docker"
 
 up: setup  ## A Prefect server with UI on loopback, and a worker

@@ -1,6 +1,9 @@
 """The scorecard as a person reads it, and as a program does."""
 
+import os
 import shlex
+import shutil
+import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -76,12 +79,13 @@ def _put_health(console: Console, card: Scorecard) -> None:
 def _put_next(console: Console, card: Scorecard) -> None:
     console.print("next")
     where = "" if Path(card.store) == Path(store_root()).absolute() else f" --store {shlex.quote(card.store)}"
+    gym = command()
     query = "select task_id, avg(reward) as reward from outcomes group by all order by reward"
     hints = [
-        (f"gym show {card.run_id}{where}", "tasks, rollouts, whole trajectories"),
-        (f"gym eval health {card.run_id}{where}", "what is odd about the evidence"),
-        (f'gym sql "{query}"{where}', "any question"),
-        (f"gym eval run --resume {card.run_id} --repeats N{where}", "more repeats, or what is missing"),
+        (f"{gym} show {card.run_id}{where}", "tasks, rollouts, whole trajectories"),
+        (f"{gym} eval health {card.run_id}{where}", "what is odd about the evidence"),
+        (f'{gym} sql "{query}"{where}', "any question"),
+        (f"{gym} eval run --resume {card.run_id} --repeats N{where}", "more repeats, or what is missing"),
     ]
     for command, purpose in hints:
         console.print(Text.assemble(f"  {command}   ", (purpose, "dim")), soft_wrap=True)
