@@ -1,16 +1,13 @@
 """The scorecard as a person reads it, and as a program does."""
 
-import os
 import shlex
-import shutil
-import sys
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cli.terminal import one_line, print_json, results
+from cli.terminal import command, one_line, print_json, results
 from gymflow.contracts.estimate import Interval
 from gymflow.contracts.report import Scorecard, ScoreLine
 from gymflow.paths import store_root

@@ -5,11 +5,13 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len
@@ -114,3 +116,10 @@ def _page(text: str) -> bool:
         pager.wait()
         signal.signal(signal.SIGINT, before)
     return True
+
+
+def command() -> str:
+    """`gym` as it has to be typed here: its path where the shell would not find it."""
+    if shutil.which("gym") or Path(sys.argv[0]).name != "gym":
+        return "gym"
+    return os.path.relpath(sys.argv[0])
