@@ -84,8 +84,8 @@ def _put_next(console: Console, card: Scorecard) -> None:
         (f'{gym} sql "{query}"{where}', "any question"),
         (f"{gym} eval run --resume {card.run_id} --repeats N{where}", "more repeats, or what is missing"),
     ]
-    for command, purpose in hints:
-        console.print(Text.assemble(f"  {command}   ", (purpose, "dim")), soft_wrap=True)
+    for typed, purpose in hints:
+        console.print(Text.assemble(f"  {typed}   ", (purpose, "dim")), soft_wrap=True)
 
 
 def mean_and_error(mean: float | None, error: float | None) -> str:
