@@ -1,6 +1,7 @@
 """The `gym` command. Its groups are imported when they are called, so that help and listings answer at once."""
 
 import importlib
+import io
 import logging
 import os
 import signal
@@ -75,6 +76,9 @@ def main() -> None:
     """Run the command and turn what it raises into an exit code and at most one message."""
     signal.signal(signal.SIGINT, _interrupted)
     logging.basicConfig(format="gym: %(message)s", level=logging.WARNING)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # an encoding that lacks a character is no reason to fail
     try:
         code = typer.main.get_command(app).main(prog_name="gym", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)

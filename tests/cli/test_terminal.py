@@ -1,16 +1,21 @@
 """What a terminal gets: neutral text, tables that fit, and a pager for what is long."""
 
 import json
+import shlex
+import subprocess
+import sys
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.terminal import one_line, plain
 from gymflow.store import Store
 from tests.cli.conftest import Terminal
+from tests.conftest import Ran
 
 COMMANDING = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
@@ -51,3 +56,15 @@ def test_what_is_longer_than_the_screen_goes_through_the_pager(terminal: Callabl
     assert "the first 1,000 rows; --csv and --json print all" in screen.text
     missing = terminal("sql", "select range as n from range(100)", rows=20, PAGER="/no/such/pager")
     assert missing.wait() == 0 and missing.text.split()[-1] == "99"
+
+
+def test_a_terminal_without_unicode_and_a_reader_that_leaves_are_no_errors(
+    gym: Callable[..., Ran], store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Store(store).layout.runs.mkdir(parents=True)
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    ended = gym("sql", "select '日本' as text")
+    assert (ended.code, ended.out, ended.err) == (0, "\\u65e5\\u672c\n", "")
+    command = shlex.join([sys.executable, "-m", "cli.main", "sql", "select range from range(200000)"])
+    left = subprocess.run(f"{command} | head -1", shell=True, capture_output=True, text=True, check=True, timeout=120)
+    assert (left.stdout, left.stderr) == ("0\n", "")
