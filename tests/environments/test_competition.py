@@ -617,5 +617,5 @@ async def test_every_reference_scores_one(bench) -> None:
 @pytest.mark.parametrize("cheat", CHEATS)
 async def test_no_cheat_scores_anywhere(bench, cheat) -> None:
     environment = bench("competition")
-    for task in environment.tasks()[:: 17 if cheat == "endless" else 3]:
+    for task in environment.tasks()[:: 33 if cheat == "endless" else 8]:
         assert (await environment.verdict(task, answer(CHEATS[cheat]))).reward == 0.0, task.task_id

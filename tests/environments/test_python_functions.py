@@ -357,7 +357,7 @@ async def test_every_reference_scores_one(bench) -> None:
 @pytest.mark.parametrize("trick", CHEATS)
 async def test_no_cheat_scores_anywhere(bench, trick) -> None:
     environment = bench("python_functions")
-    tasks = environment.tasks()[:: 16 if trick == "endless" else 2]
+    tasks = environment.tasks()[:: 32 if trick == "endless" else 6]
     for task in tasks:
         assert (await environment.verdict(task, f"```python\n{cheat(trick, task.task_id)}\n```")).reward == 0.0, (
             task.task_id
