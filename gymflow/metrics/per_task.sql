@@ -2,12 +2,12 @@
 -- _planned: a row per planned rollout. _per_task: a row per environment, agent and task (a row of the dataset): `scored` and `passed`
 -- count rollouts, `passed` those with a reward from the pass threshold on; `mean` and `variance` (ddof 1) are of the reward over scored
 -- rollouts, null where there is none (for the variance, fewer than two).
-CREATE TEMP TABLE _planned AS
+CREATE OR REPLACE TEMP TABLE _planned AS
 SELECT environment, agent, task_index, outcome, reward, passed, extracted_answer, components
 FROM outcomes
 WHERE run_id = $run_id AND verdict_set IS NOT DISTINCT FROM $verdict_set;
 
-CREATE TEMP TABLE _per_task AS
+CREATE OR REPLACE TEMP TABLE _per_task AS
 WITH counted AS (
     SELECT environment, agent, task_index,
            count(*) AS planned,

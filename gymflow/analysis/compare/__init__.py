@@ -5,8 +5,8 @@ comparison.candidates[0].score.difference, comparison.failed_gates
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 
 from gymflow.analysis.compare.differences import Differences, Settings
@@ -20,7 +20,7 @@ from gymflow.errors import InputError
 from gymflow.metrics.paired import holm
 from gymflow.metrics.profile import reward_bounds
 from gymflow.metrics.slices import wanted
-from gymflow.store import Store
+from gymflow.store import Store, connect
 
 __all__ = ["Gate", "Settings", "compare", "headline", "parse_gate", "read_gates"]
 
@@ -42,12 +42,13 @@ def compare(
     # Slices that a gate names are cut, too; environments always are.
     names = list(dict.fromkeys([*wanted(by), *(gate.slice[0] for gate in gates if gate.slice)]))
     names = [name for name in names if name != "environment"]
-    first = load_side(store, base, names)
     lines, tables = [], []
-    for selector in candidates:
-        line, table = _line(store.root, first, load_side(store, selector, []), settings)
-        lines.append(line)
-        tables.append(table)
+    with connect(store.root, runs=[selector.partition(":")[0] for selector in (base, *candidates)]) as connection:
+        first = load_side(connection, store, base, names)
+        for selector in candidates:
+            line, table = _line(connection, first, load_side(connection, store, selector, []), settings)
+            lines.append(line)
+            tables.append(table)
     adjusted = holm([line.test.p for line in lines])
     lines = [
         line.model_copy(update={"test": line.test.model_copy(update={"p_holm": p})})
@@ -71,8 +72,10 @@ def compare(
     return report
 
 
-def _line(root: Path, base: Side, candidate: Side, settings: Settings) -> tuple[CandidateLine, pa.Table]:
-    pairs = pair(root, base, candidate)
+def _line(
+    connection: duckdb.DuckDBPyConnection, base: Side, candidate: Side, settings: Settings
+) -> tuple[CandidateLine, pa.Table]:
+    pairs = pair(connection, base, candidate)
     if not pairs.overlap.tasks:
         raise InputError(
             f"{base.run_id} and {candidate.run_id} have no task in common: what the agent sees differs in every task"

@@ -1,7 +1,6 @@
 """Which task of one run is which of another: by what the agent sees of it, never by its position."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -12,7 +11,6 @@ from gymflow.analysis.compare.sides import Side
 from gymflow.contracts.comparison import Overlap
 from gymflow.metrics.intervals import Array
 from gymflow.metrics.task_table import numbered
-from gymflow.store import connect
 
 LISTED = 20
 
@@ -52,12 +50,11 @@ class Pairs:
     overlap: Overlap
 
 
-def pair(root: Path, base: Side, candidate: Side) -> Pairs:
-    """Pair two sides' tasks."""
-    with duckdb.connect() as connection:
-        connection.register("base", base.tasks)
-        connection.register("candidate", candidate.tasks)
-        rows = connection.sql(_JOIN).to_arrow_table()
+def pair(connection: duckdb.DuckDBPyConnection, base: Side, candidate: Side) -> Pairs:
+    """Pair two sides' tasks. `connection` has the views of both runs."""
+    connection.register("base", base.tasks)
+    connection.register("candidate", candidate.tasks)
+    rows = connection.sql(_JOIN).to_arrow_table()
     left, right = rows["base_row"], rows["candidate_row"]
     common = rows.filter(pc.and_(pc.is_valid(left), pc.is_valid(right)))
     base_rows, candidate_rows = (common[name].to_numpy() for name in ("base_row", "candidate_row"))
@@ -81,7 +78,7 @@ def pair(root: Path, base: Side, candidate: Side) -> Pairs:
             only_candidate_ids=only_candidate.slice(0, LISTED).to_pylist(),
             other_row=len(other),
             other_row_ids=other.slice(0, LISTED).to_pylist(),
-            shared_samples=_shared(root, base, candidate),
+            shared_samples=_shared(connection, base, candidate),
         ),
     )
 
@@ -90,12 +87,11 @@ def _clusters(tasks: pa.Table) -> Array | None:
     return numbered(tasks["cluster"].combine_chunks()) if len(tasks) else None
 
 
-def _shared(root: Path, base: Side, candidate: Side) -> int:
+def _shared(connection: duckdb.DuckDBPyConnection, base: Side, candidate: Side) -> int:
     parameters = {
         "base": base.run_id,
         "candidate": candidate.run_id,
         "base_agent": base.agent,
         "candidate_agent": candidate.agent,
     }
-    with connect(root, runs=[base.run_id, candidate.run_id]) as connection:
-        return int(connection.execute(_SHARED, parameters).fetchall()[0][0])
+    return int(connection.execute(_SHARED, parameters).fetchall()[0][0])

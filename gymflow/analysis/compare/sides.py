@@ -13,7 +13,7 @@ from gymflow.metrics import slices
 from gymflow.metrics.intervals import Array
 from gymflow.metrics.profile import task_costs
 from gymflow.metrics.task_table import open_task_tables
-from gymflow.store import RunReader, Store, connect
+from gymflow.store import RunReader, Store
 
 
 @dataclass(slots=True)
@@ -29,20 +29,19 @@ class Side:
     masks: dict[tuple[str, str], Array] = field(default_factory=dict)
 
 
-def load_side(store: Store, selector: str, by: list[str]) -> Side:
-    """`RUN` or `RUN:AGENT`, in the run's current verdict set.
+def load_side(connection: duckdb.DuckDBPyConnection, store: Store, selector: str, by: list[str]) -> Side:
+    """`RUN` or `RUN:AGENT`, in the run's current verdict set. `connection` has the run's views, among others.
 
     Raises InputError for an unknown run or agent, and for a run of several agents of which none is chosen.
     """
     name, colon, agent = selector.partition(":")
     reader = store.run(name)
     current = reader.verdict_sets[-1] if reader.verdict_sets else None
-    with connect(store.root, runs=[reader.run_id]) as connection:
-        open_task_tables(connection, reader.run_id, current.name if current else None)
-        chosen = _agent(connection, reader, agent if colon else None)
-        connection.execute("DELETE FROM _per_task WHERE agent <> ?", [chosen])
-        tasks = task_costs(connection, reader.run_id)
-        masks = _masks(connection, reader.run_id, chosen, tasks, by)
+    open_task_tables(connection, reader.run_id, current.name if current else None)
+    chosen = _agent(connection, reader, agent if colon else None)
+    connection.execute("DELETE FROM _per_task WHERE agent <> ?", [chosen])
+    tasks = task_costs(connection, reader.run_id)
+    masks = _masks(connection, reader.run_id, chosen, tasks, by)
     return Side(reader.run_id, chosen, reader.document, current, tasks, masks)
 
 
