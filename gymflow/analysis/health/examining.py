@@ -1,23 +1,21 @@
 """Running the checks over a run, and keeping what they found."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import duckdb
-import orjson
 import pyarrow as pa
 
 from gymflow.analysis.facts import current_set, facts
 from gymflow.analysis.health.catalog import Check, Found, checks
 from gymflow.analysis.health.thresholds import Thresholds, load_thresholds
+from gymflow.analysis.listing import read_head, write_listing
 from gymflow.contracts.finding import Finding
 from gymflow.contracts.health import CheckResult, HealthReport
 from gymflow.store import RunReader, Store
-from gymflow.store.files import Files, disk_error
 
 EXAMPLES = 3
-REPORT = "health.json"
-FINDINGS = b',"findings":['
-"""Ends the file's first line, which is all of the report but the findings."""
+REPORT, LIST = "health.json", "findings"
 _BATCH = 2000
 _FOUND = pa.schema([(name, pa.string()) for name in ("rollout_id", "task_key", "locator", "message")])
 
@@ -69,18 +67,13 @@ def examine(
             thresholds=limits.model_dump(),
             checks=results,
         )
-        _write(reader, report, connection)
+        write_listing(reader, REPORT, report, LIST, _findings(connection, reader.run_id))
     return report
 
 
 def last_report(reader: RunReader) -> HealthReport | None:
     """The report of the last examination; None where there was none."""
-    try:
-        with (reader.layout.reports / REPORT).open("rb") as file:
-            head = file.readline()
-    except FileNotFoundError:
-        return None
-    return HealthReport.model_validate_json(head.removesuffix(FINDINGS + b"\n") + b"}")
+    return read_head(reader, REPORT, HealthReport, LIST)
 
 
 def _run(connection: duckdb.DuckDBPyConnection, reader: RunReader, check: Check, limits: Thresholds) -> CheckResult:
@@ -160,32 +153,13 @@ def _table(rows: list[Found]) -> pa.Table:
     return pa.table([pa.array(column, pa.string()) for column in zip(*rows, strict=True)], _FOUND)
 
 
-def _write(reader: RunReader, report: HealthReport, connection: duckdb.DuckDBPyConnection) -> None:
-    """The report with its findings, one a line, put in place as a whole."""
-    text = bytearray(report.model_dump_json().encode()[:-1] + FINDINGS)
+def _findings(connection: duckdb.DuckDBPyConnection, run_id: str) -> Iterator[dict[str, Any]]:
     cursor = connection.execute(_FINDINGS)
-    between = b"\n"
-    while rows := cursor.fetchmany(_BATCH):
-        for check, severity, rollout_id, task_key, locator, message in rows:
-            finding = {
-                "run_id": reader.run_id,
-                "check": check,
-                "severity": severity,
-                "rollout_id": rollout_id,
-                "task_key": task_key,
-                "locator": locator,
-                "message": message,
-            }
-            text += between + orjson.dumps(finding)
-            between = b",\n"
-    text += b"\n]}\n"
-    path = reader.layout.reports / REPORT
-    files = Files()
-    try:
-        files.make_folder(path.parent)
-        files.replace(path, bytes(text))
-    except OSError as error:
-        raise disk_error(path, error) from error
+    while batch := cursor.fetchmany(_BATCH):
+        for check, severity, *further in batch:
+            yield {"run_id": run_id, "check": check, "severity": severity} | dict(
+                zip(_FOUND.names, further, strict=True)
+            )
 
 
 def _one(connection: duckdb.DuckDBPyConnection, query: str, *parameters: Any) -> tuple[Any, ...]:

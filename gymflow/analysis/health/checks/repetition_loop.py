@@ -7,7 +7,7 @@ observed: not calls_hidden
 
 import zlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import orjson
@@ -27,17 +27,31 @@ QUERY = """
 """
 
 
+class Loop(NamedTuple):
+    """A call that ends in `unit`, `times` times over."""
+
+    rollout_id: str
+    call: int
+    unit: str
+    times: int
+
+
 def find(
     connection: duckdb.DuckDBPyConnection, reader: RunReader, thresholds: Thresholds
 ) -> Iterator[tuple[str, None, str, str]]:
     """One finding a call."""
-    cursor = connection.execute(QUERY, [reader.run_id, thresholds.repetition_chars])
+    for loop in loops(connection, reader.run_id, thresholds.repetition_times, thresholds.repetition_chars):
+        yield loop.rollout_id, None, f"calls/{loop.call}", f"ends in {loop.unit[:60]!r} {loop.times} times over"
+
+
+def loops(connection: duckdb.DuckDBPyConnection, run_id: str, times: int, chars: int) -> Iterator[Loop]:
+    """All looping calls of the agents of a run. The connection is busy until the last one is taken."""
+    cursor = connection.execute(QUERY, [run_id, chars])
     while rows := cursor.fetchmany(_BATCH):
         for rollout_id, call, output in rows:
             for text in strings(orjson.loads(output)):
-                if found := repeated_tail(text, thresholds.repetition_times, thresholds.repetition_chars):
-                    unit, times = found
-                    yield rollout_id, None, f"calls/{call}", f"ends in {unit[:60]!r} {times} times over"
+                if found := repeated_tail(text, times, chars):
+                    yield Loop(rollout_id, call, *found)
                     break
 
 

@@ -1,0 +1,12 @@
+"""Diagnosis: why rollouts failed, from the store alone.
+
+    diagnosis = await diagnose(Store("gymflow-store"), run_id)
+    diagnosis.look_first
+
+Each rule is a file in `rules/` that names rollouts, what is wrong with them, and where that stands; `citations` reads it back.
+"""
+
+from gymflow.analysis.diagnose.diagnosing import diagnose, last_diagnosis
+from gymflow.analysis.diagnose.limits import Limits, shipped_limits
+
+__all__ = ["Limits", "diagnose", "last_diagnosis", "shipped_limits"]

@@ -1,0 +1,88 @@
+"""Scoring failed rollouts a second time, leniently: what passes then failed for its form alone."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+
+import duckdb
+import pyarrow as pa
+
+from gymflow.contracts.run import RunDocument
+from gymflow.registry import Registry
+from gymflow.runtime.components import RunEnvironment, RunTask, run_environment
+from gymflow.runtime.rescoring import NOT_RERUN
+from gymflow.runtime.scoring import score
+from gymflow.store import RunReader, StoredRollout
+
+AT_ONCE = 64
+
+
+async def score_leniently(connection: duckdb.DuckDBPyConnection, reader: RunReader) -> None:
+    """Make `facts.lenient` (rollout_id): scored rollouts that did not pass and do under `Verifier.lenient()`.
+
+    Verifiers without a lenient twin, that ask a judge, or whose verdicts cannot be made again are left out.
+    """
+    connection.execute("create table facts.lenient (rollout_id varchar)")
+    failing = connection.execute(
+        "select environment, plan_index from facts.rollouts where outcome = 'scored' and not passed"
+    ).fetchall()
+    environments = _lenient_twins(reader.document, {environment for environment, _ in failing})
+    wanted = {plan_index for environment, plan_index in failing if environment in environments}
+    if not wanted:
+        return
+    try:
+        for environment in environments.values():
+            await environment.verifier.open()
+        for batch in reader.stored():
+            passing = await _passing(reader, [one for one in batch if one.plan_index in wanted], environments)
+            if passing:
+                connection.register("_passing", pa.table({"rollout_id": passing}))
+                connection.execute("insert into facts.lenient select rollout_id from _passing")
+                connection.unregister("_passing")
+    finally:
+        for environment in environments.values():
+            await environment.verifier.close()
+
+
+async def _passing(
+    reader: RunReader, batch: list[StoredRollout], environments: Mapping[str, RunEnvironment]
+) -> list[str]:
+    slots = asyncio.Semaphore(AT_ONCE)
+    timeout_s = reader.document.config.limits.verifier_timeout_s
+
+    async def one(stored: StoredRollout) -> str | None:
+        environment = environments[stored.environment]
+        task: RunTask = environment.task(stored.task)
+        async with slots:
+            record = await score(
+                run_id=reader.run_id,
+                rollout_id=stored.rollout_id,
+                verdict_set="lenient",
+                task=task,
+                evidence=stored.evidence,
+                evidence_digest=stored.evidence_digest,
+                environment=environment,
+                timeout_s=timeout_s,
+            )
+        return stored.rollout_id if record.passed else None
+
+    return [found for found in await asyncio.gather(*map(one, batch)) if found]
+
+
+def _lenient_twins(document: RunDocument, wanted: set[str]) -> dict[str, RunEnvironment]:
+    return dict(_twins(document, wanted))
+
+
+def _twins(document: RunDocument, wanted: set[str]) -> Iterator[tuple[str, RunEnvironment]]:
+    registry = Registry()
+    for label in sorted(wanted & document.environments.keys()):
+        one = document.environments[label]
+        entry = registry.environment(one.reference)
+        cls = registry.verifier_class(one.manifest.verifier.name, entry)
+        if cls.rerun in NOT_RERUN or "judge" in cls.needs:
+            continue
+        verifier = cls(cls.Parameters.model_validate(one.manifest.verifier.parameters))
+        if (twin := verifier.lenient()) is None:
+            continue
+        changed = one.manifest.verifier.model_copy(update={"parameters": twin.model_dump()})
+        manifest = one.manifest.model_copy(update={"verifier": changed})
+        yield label, run_environment(registry, entry, manifest, None)

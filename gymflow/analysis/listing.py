@@ -1,0 +1,44 @@
+"""Reports of a run that end in a long list: the head is one line, so that it can be read without the list."""
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import orjson
+
+from gymflow.contracts.base import Contract
+from gymflow.store import RunReader
+from gymflow.store.files import Files, disk_error
+
+Head = TypeVar("Head", bound=Contract)
+
+
+def write_listing(reader: RunReader, name: str, head: Contract, key: str, items: Iterable[dict[str, Any]]) -> None:
+    """Put `reports/<name>` in place: the head's fields, then the list under `key`, one item a line. InputError where the disk
+    refuses."""
+    text = bytearray(head.model_dump_json().encode()[:-1] + _opening(key))
+    between = b"\n"
+    for item in items:
+        text += between + orjson.dumps(item)
+        between = b",\n"
+    text += b"\n]}\n"
+    path = reader.layout.reports / name
+    files = Files()
+    try:
+        files.make_folder(path.parent)
+        files.replace(path, bytes(text))
+    except OSError as error:
+        raise disk_error(path, error) from error
+
+
+def read_head(reader: RunReader, name: str, head: type[Head], key: str) -> Head | None:
+    """The head of a report; None where there is no such report."""
+    try:
+        with (reader.layout.reports / name).open("rb") as file:
+            line = file.readline()
+    except FileNotFoundError:
+        return None
+    return head.model_validate_json(line.removesuffix(_opening(key) + b"\n") + b"}")
+
+
+def _opening(key: str) -> bytes:
+    return b',"' + key.encode() + b'":['
