@@ -1,7 +1,7 @@
 """From the flags of `gym eval run` to a run configuration. Flags win over the configuration file."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ from gymflow.contracts.model import Sampling
 from gymflow.contracts.run import RunConfig
 from gymflow.errors import InputError
 from gymflow.models.providers import PROVIDERS
+from gymflow.registry import Registry
+from gymflow.suggest import did_you_mean
 
 DEFAULT_KEY = "OPENAI_API_KEY"
 
@@ -43,6 +45,8 @@ class RunOptions:
 def run_config(options: RunOptions, file: Path | None) -> RunConfig:
     """The configuration that a run is planned from. Raises InputError naming the flag or the field of the file."""
     document: dict[str, Any] = {}
+    if options.benchmark and not options.environments:
+        options = replace(options, environments=[_environment_of(options.benchmark)])
     if file is None and not options.environments:
         raise InputError("name at least one environment, or a configuration with --config; see `gym list environments`")
     if options.environments:
@@ -62,6 +66,17 @@ def run_config(options: RunOptions, file: Path | None) -> RunConfig:
         document["vary"] = parse_vary(options.vary)
     config = load_config(file, document)
     return apply_overrides(config, parse_assignments(options.assignments))
+
+
+def _environment_of(benchmark: str) -> str:
+    """The environment that has a benchmark of this name, where exactly one does."""
+    known = [(one.name, str(one.details["environment"])) for one in Registry().benchmarks()]
+    having = [environment for name, environment in known if name == benchmark]
+    if len(having) == 1:
+        return having[0]
+    if having:
+        raise InputError(f"--benchmark {benchmark}: name the environment, too; {', '.join(having)} have one")
+    raise InputError(f"there is no benchmark {benchmark!r}; {did_you_mean(benchmark, [name for name, _ in known])}")
 
 
 def _selection(name: str, options: RunOptions) -> dict[str, Any]:

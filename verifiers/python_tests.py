@@ -16,13 +16,15 @@ from typing import Any, Literal
 
 from gymflow.verifiers._code import is_python, solution
 from gymflow.verifiers._python_run import Outcome, run_tests
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from gymflow.verifiers import BaseParameters, Evidence, Verdict, Verifier, VerifierError
 
 
 class Case(BaseModel):
     """One call and what it must return; a tuple counts as the list that JSON has for it."""
+
+    model_config = ConfigDict(extra="forbid")
 
     arguments: list[Any] = Field(default_factory=list)
     keywords: dict[str, Any] = Field(default_factory=dict)
