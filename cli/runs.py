@@ -29,7 +29,7 @@ def runs(store: Store = None, json: Json = False) -> None:
     if json:
         print_json([one.model_dump(mode="json") for one in found])
         return
-    columns = ("run", "created", "environments", "models", "coverage", "score", "fingerprint", "verdicts")
+    columns = ("run", "state", "created", "environments", "models", "coverage", "score", "fingerprint", "verdicts")
     print_table(columns, [_row(one) for one in found], stack=True)
 
 
@@ -98,7 +98,8 @@ def sql(
 
 def _row(one: "RunSummary") -> list[str]:
     return [
-        one.run_id + (" (being written)" if one.being_written else ""),
+        one.run_id,
+        _state(one),
         f"{one.created_at.astimezone():%Y-%m-%d %H:%M}",
         ", ".join(one.environments),
         ", ".join(_short(model) for model in one.models),
@@ -107,6 +108,12 @@ def _row(one: "RunSummary") -> list[str]:
         one.fingerprint[:8],
         one.verdict_set or "none",
     ]
+
+
+def _state(one: "RunSummary") -> str:
+    if one.being_written:
+        return "being written"
+    return "incomplete" if one.missing or one.failed else "complete"
 
 
 def _coverage(one: "RunSummary") -> str:

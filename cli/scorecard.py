@@ -31,7 +31,7 @@ def put_scorecard(console: Console, card: Scorecard) -> None:
     """Score, spread over tasks, coverage and cost. Names are the user's and are printed as they are, not as markup."""
     table = Table(box=None, pad_edge=False)
     for name in ("environment", "agent", "score [95 %]", "pass@k", "tasks", "rollouts", "tokens", "time"):
-        table.add_column(name, no_wrap=True)
+        table.add_column(name, overflow="fold")
     for line in card.lines:
         table.add_row(
             one_line(line.environment),

@@ -78,6 +78,7 @@ def test_a_second_interrupt_leaves_at_once(spawn: Callable[..., Process], here: 
         running.interrupt()
         time.sleep(0.5)
         assert running.process.poll() is None
+        assert here("runs").out.split("\t")[1] == "being written"
         began = time.monotonic()
         running.interrupt()
         code, _, err = running.wait()

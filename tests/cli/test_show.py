@@ -84,7 +84,8 @@ def test_runs_are_listed_newest_first(gym: Command) -> None:
     assert len(answers["fingerprint"]) == 64 and answers["created_at"].endswith("Z")
     rows = [line.split("\t") for line in gym("runs").out.splitlines()]
     assert [row[0] for row in rows] == [one["run_id"] for one in listed]
-    assert rows[1][4] == "2/4 scored, 2 failed" and rows[0][5].startswith("single_turn@one ")
+    assert [row[1] for row in rows] == ["complete", "incomplete", "complete", "complete", "complete"]
+    assert rows[1][5] == "2/4 scored, 2 failed" and rows[0][6].startswith("single_turn@one ")
 
 
 def test_listing_reads_no_bodies(
