@@ -118,6 +118,12 @@ class VerdictSet(Contract):
     created_at: float
     judged: dict[str, Judged] = Field(description="By environment.")
     refers_to: str | None = Field(None, description="The set whose untouched verdicts a partial rescoring took over.")
+    parameters: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="Of the verifiers, all of them, by environment."
+    )
+    code: dict[str, str] = Field(
+        default_factory=dict, description="By environment: the artifact that holds the verifier's code."
+    )
 
 
 class EnvironmentOfRun(Contract):
@@ -144,5 +150,8 @@ class RunDocument(Contract):
     versions: dict[str, str] = Field(description="gymflow, python, platform and the distributions that matter.")
     accepted_drift: list[str] = Field(
         default_factory=list, description="Fingerprint fields that a resume was allowed to change."
+    )
+    merged_from: list[str] = Field(
+        default_factory=list, description="Runs that it was put together from; empty for a run that sampled itself."
     )
     tests_decision: str | None = Field(None, description="Id of the decision whose prediction this run tests.")
