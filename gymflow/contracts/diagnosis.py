@@ -180,4 +180,4 @@ class Diagnosis(Contract):
     divergences: list[Divergence]
     suspects: list[Suspect]
     proposals: list[Proposal]
-    changes: list[Change] = []
+    changes: list[Change]

@@ -150,10 +150,12 @@ async def _labelled(
 
 
 def _find_loops(connection: duckdb.DuckDBPyConnection, reader: RunReader, limits: Limits) -> None:
-    found = repetition_loop.loops(connection, reader.run_id, limits.repetition_times, limits.repetition_chars)
-    columns = list(zip(*((loop.rollout_id, loop.call, loop.unit) for loop in list(found)), strict=True)) or [[], [], []]
-    types = (pa.string(), pa.int64(), pa.string())
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+    found = list(repetition_loop.loops(connection, reader.run_id, limits.repetition_times, limits.repetition_chars))
+    arrays = [
+        pa.array([loop.rollout_id for loop in found], pa.string()),
+        pa.array([loop.call for loop in found], pa.int64()),
+        pa.array([loop.unit for loop in found], pa.string()),
+    ]
     connection.register("_loops", pa.table(arrays, ["rollout_id", "call", "unit"]))
     connection.execute("create table facts.loops as select * from _loops")
     connection.unregister("_loops")
@@ -167,7 +169,7 @@ def _query(connection: duckdb.DuckDBPyConnection, name: str, limits: Limits) -> 
 
 def _funnel(row: dict[str, Any]) -> Funnel:
     environment, agent = row.pop("environment"), row.pop("agent")
-    stages = [Stage(name=name, rollouts=count) for name, count in row.items()]  # type: ignore[arg-type]
+    stages = [Stage(name=name, rollouts=count) for name, count in row.items()]
     drops = [(before.rollouts - after.rollouts, after.name) for before, after in pairwise(stages)]
     lost, where = max(drops, key=lambda drop: drop[0])
     return Funnel(environment=environment, agent=agent, stages=stages, biggest_drop=where if lost else None, lost=lost)

@@ -114,8 +114,8 @@ def _parsed(cause: str, text: str) -> Rule:
     return Rule(
         cause=cause,
         about=text.partition("\n")[0].removeprefix("-- "),
-        root_cause=fields["root_cause"],  # type: ignore[arg-type]
-        intervention=fields["intervention"],  # type: ignore[arg-type]
+        root_cause=fields["root_cause"],
+        intervention=fields["intervention"],
         rank=int(fields["rank"]),
         query=text,
     )

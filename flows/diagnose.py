@@ -1,0 +1,13 @@
+"""Diagnose: why rollouts of a run did not pass, from the store alone. No model is called."""
+
+from gymflow.contracts.diagnosis import Diagnosis
+from tasks import flow
+from tasks.diagnose import diagnose_run
+
+
+@flow(name="diagnose", flow_run_name="diagnose {run_id}")
+async def diagnose(run_id: str, against: str | None = None, store: str | None = None) -> Diagnosis:
+    """Buckets, funnel, root causes with evidence, interventions by what they could gain; with `against` an earlier run, what
+    explains the difference."""
+    report: Diagnosis = await diagnose_run(run_id, against, store)
+    return report
