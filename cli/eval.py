@@ -128,6 +128,23 @@ def health(
     check_run(run, against=against, fail_on=fail_on, thresholds=thresholds, store=store, json=json)
 
 
+@group.command("diagnose")
+def diagnose(
+    run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],
+    against: Annotated[str | None, typer.Option(metavar="RUN", help="An earlier run: what explains the change.")] = None,
+    store: Store = None,
+    search_dir: SearchDir = None,
+    inline: Inline = False,
+    json: Json = False,
+) -> None:
+    """Say why rollouts did not pass, with evidence, and what could be gained by what. No model is called."""
+    from cli.diagnose import diagnose_run
+    from cli.running import add_search_dirs
+
+    add_search_dirs(search_dir or [])
+    diagnose_run(run, against=against, store=store, inline=inline, json=json)
+
+
 @group.command("reverify")
 def reverify(
     run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],
