@@ -1,4 +1,4 @@
-"""`local`: sandboxes out of Linux namespaces, no daemon (DESIGN, section 9)."""
+"""`local`: sandboxes out of Linux namespaces, without a daemon."""
 
 from gymflow.sandboxes.local.provider import LocalProvider, OneShot
 
