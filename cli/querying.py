@@ -18,6 +18,8 @@ from gymflow.store import QueryResult, query
 
 SHOWN = 1000
 """Rows that are drawn on a terminal."""
+CUT = 200
+"""Characters of a value that are drawn."""
 
 
 def print_query(root: Path, sql: str, *, csv: bool, json: bool) -> None:
@@ -78,8 +80,11 @@ def _print_drawn(columns: list[str], result: QueryResult) -> None:
     rows: Iterator[tuple[Any, ...]] = iter(result.rows)
     first = list(itertools.islice(rows, SHOWN))
     numbers = [name for name, values in zip(columns, zip(*first, strict=True), strict=False) if _numeric(values)]
-    with paged() as console:
-        put_table(console, columns, [[_cell(value, "NULL") for value in row] for row in first], right=numbers)
+    cells = [[_cell(value, "NULL") for value in row] for row in first]
+    with paged(chop=True) as console:
+        put_table(console, columns, [[_cut(cell) for cell in row] for row in cells], right=numbers)
+        if any(len(cell) > CUT for row in cells for cell in row):
+            console.print("long values are cut short; --csv and --json print the whole", style="yellow")
         if next(rows, None) is not None:
             console.print(f"the first {SHOWN:,} rows; --csv and --json print all", style="yellow")
 
@@ -88,6 +93,10 @@ def _print_csv(columns: list[str], rows: Iterable[list[str]]) -> None:
     writer = csvlib.writer(sys.stdout, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows([plain(cell) for cell in row] if sys.stdout.isatty() else row for row in rows)
+
+
+def _cut(cell: str) -> str:
+    return cell if len(cell) <= CUT else cell[: CUT - 1] + "…"
 
 
 def _numeric(values: tuple[Any, ...]) -> bool:

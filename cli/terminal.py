@@ -78,8 +78,9 @@ def results() -> Console:
 
 
 @contextlib.contextmanager
-def paged() -> Iterator[Console]:
-    """The same, through the user's pager if what is printed within the block does not fit the terminal."""
+def paged(*, chop: bool = False) -> Iterator[Console]:
+    """The same, through the user's pager if what is printed within the block does not fit the terminal. With `chop` the pager
+    (less) shows long lines by their beginning and scrolls sideways."""
     console = results()
     if not console.is_terminal:
         yield console
@@ -87,7 +88,7 @@ def paged() -> Iterator[Console]:
     with console.capture() as capture:
         yield console
     text = capture.get()
-    if not (_longer(text, console) and _page(text)):
+    if not (_longer(text, console) and _page(text, "FRXS" if chop else "FRX")):
         sys.stdout.write(text)
 
 
@@ -101,10 +102,10 @@ def _longer(text: str, console: Console) -> bool:
     return False
 
 
-def _page(text: str) -> bool:
+def _page(text: str, less: str) -> bool:
     """False where the pager cannot be started."""
     command = shlex.split(os.environ.get("PAGER") or "less")
-    environment = os.environ | {"LESS": os.environ.get("LESS", "FRX"), "LESSCHARSET": "utf-8"}
+    environment = os.environ | {"LESS": os.environ.get("LESS", less), "LESSCHARSET": "utf-8"}
     try:
         pager = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
     except OSError:

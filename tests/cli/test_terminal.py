@@ -1,5 +1,6 @@
 """What a terminal gets: neutral text, tables that fit, and a pager for what is long."""
 
+import io
 import json
 import shlex
 import subprocess
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
+from cli.tables import put_table
 from cli.terminal import one_line, plain
 from gymflow.store import Store
 from tests.cli.conftest import Terminal
@@ -35,6 +38,15 @@ def test_what_is_harmless_stays_as_it_is() -> None:
 
 def test_commands_are_shown_as_signs() -> None:
     assert plain("\x1b[2J\r\n\x07\x7f\x9b\u202e\ufeff") == "␛[2J\n␇␡\\x9b\\u202e\\ufeff"
+
+
+def test_a_narrow_terminal_loses_no_column() -> None:
+    columns, row = ("first", "second", "third"), ["a" * 20, "b" * 20, "日本" * 10]
+    for width in (200, 70, 30):
+        console = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None)
+        put_table(console, columns, [row])
+        drawn = "".join(console.file.getvalue().split())  # type: ignore[attr-defined]
+        assert all(cell in drawn for cell in (*columns, *row)), width
 
 
 def test_json_and_tables_on_a_terminal_hold_no_commands(terminal: Callable[..., Terminal], store: Path) -> None:
