@@ -14,7 +14,7 @@ def facts(store: Store, run_id: str, verdict_set: str | None = None) -> Iterator
     """A connection on the run's views with the schema `facts` (see facts.sql), in a verdict set (default: the current one)."""
     reader = store.run(run_id)
     with connect(store.root, runs=[reader.run_id]) as connection:
-        connection.execute("set preserve_insertion_order = false")
+        connection.execute("set preserve_insertion_order = false; set enable_progress_bar = false")
         connection.execute("create schema facts")
         connection.execute("create table facts.ranges (environment varchar, low double, high double)")
         for name, environment in reader.document.environments.items():

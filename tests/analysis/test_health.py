@@ -7,6 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gymflow.analysis.health import checks, examine, load_thresholds
 from gymflow.analysis.health.checks.repetition_loop import repeated_tail
@@ -256,4 +258,18 @@ def test_a_loop_at_the_end_of_a_text(text: str, expected: bool) -> None:
     found = repeated_tail(text, 4, 200)
     assert (found is not None) is expected
     if found:
+        assert found[1] >= 4 and len(found[0]) * found[1] <= len(text)
         assert found[0] * 2 in text
+
+
+@given(st.text("ab ", max_size=40), st.text("ab ", min_size=1, max_size=20), st.integers(1, 12), st.integers(0, 20))
+def test_a_loop_is_found_where_looking_at_every_period_finds_one(before: str, unit: str, times: int, cut: int) -> None:
+    text = (before + unit * times + unit[:cut]).rstrip()
+
+    def periodic(period: int) -> bool:
+        end = text[-max(40, 4 * period) :]
+        return len(end) == max(40, 4 * period) and end[period:] == end[:-period]
+
+    smallest = next((period for period in range(1, len(text) // 4 + 1) if periodic(period)), None)
+    found = repeated_tail(text, 4, 40)
+    assert (len(found[0]) if found else None) == smallest

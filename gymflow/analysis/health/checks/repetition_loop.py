@@ -5,7 +5,6 @@ applies: calls_hidden or ok_calls > 0
 observed: not calls_hidden
 """
 
-import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -17,8 +16,8 @@ from gymflow.store import RunReader
 
 TAIL = 4096
 """Characters at the end that are looked at."""
-PACKED = 0.25
-"""Text that repeats itself compresses to less than this share; other text is not looked at closer."""
+PROBE = 24
+"""Characters at the very end by which earlier repetitions are found."""
 _BATCH = 500
 
 QUERY = """
@@ -73,23 +72,21 @@ def _parts(value: Any) -> list[dict[str, Any]]:
 def repeated_tail(text: str, times: int, chars: int) -> tuple[str, int] | None:
     """The unit and how often it is there, if the text ends in at least `times` of it over at least `chars` characters.
 
-    The last one may be cut off. Periods are found with the prefix function (Knuth, Morris, Pratt 1977) of the reversed end.
+    The first one may be cut off, as what the last one lacks. The distances at which the last few characters occur before are the
+    only periods that there can be.
     """
     tail = text.rstrip()[-TAIL:]
-    if len(tail) < chars:
-        return None
-    end = tail[-max(chars, 512) :].encode()
-    if len(zlib.compress(end, 1)) > PACKED * len(end) + 16:
-        return None
-    back = tail[::-1]
-    border = [0] * len(back)
-    found = None
-    for place in range(1, len(back)):
-        length = border[place - 1]
-        while length and back[place] != back[length]:
-            length = border[length - 1]
-        border[place] = length + (back[place] == back[length])
-        period = place + 1 - border[place]
-        if place + 1 >= chars and (place + 1) // period >= times:
-            found = tail[-period:], (place + 1) // period
-    return found if found and found[0].strip() else None
+    probe = tail[-PROBE:]
+    at = last = len(tail) - len(probe)
+    while (at := tail.rfind(probe, 0, at + len(probe) - 1)) >= 0:
+        period = last - at
+        length = max(chars, period * times)
+        if length > len(tail):
+            return None
+        end = tail[-length:]
+        if end[period:] == end[:-period]:
+            unit = tail[-period:]
+            while tail[-length - period : -length] == tail[-length : period - length]:
+                length += period
+            return unit, length // period
+    return None

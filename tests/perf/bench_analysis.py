@@ -1,0 +1,76 @@
+"""What health and diagnosis cost: `python -m tests.perf.bench_analysis [N]`.
+
+A run of N single-turn rollouts, half of which fail, is stored; then each analysis runs in a process of its own, whose wall time,
+CPU and peak memory are printed.
+"""
+
+import asyncio
+import multiprocessing
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from gymflow.analysis.diagnose import diagnose
+from gymflow.analysis.health import examine
+from gymflow.contracts.run import EnvironmentOfRun, VerdictSet
+from gymflow.registry import Registry
+from gymflow.store import Store
+from tests.perf.bench_store import JUDGED, new_run, planned, record, verdict
+
+RUN = "bench"
+AT_ONCE = 256
+
+
+async def fill(store: Store, count: int) -> None:
+    """The run, of the real environment, so that failed rollouts are scored leniently."""
+    new_run(store, RUN, count)
+    manifest = Registry().environment("mcqa").manifest
+    mcqa = EnvironmentOfRun(reference="mcqa", split="test", manifest=manifest)
+    rows = iter(planned(count))
+    async with store.writer(RUN) as writer:
+        store.update_run(store.document(RUN).model_copy(update={"environments": {"mcqa": mcqa}}))
+        await writer.add_verdict_set(VerdictSet(name="first", created_at=0.0, judged={"mcqa": JUDGED}))
+
+        async def commit_some() -> None:
+            for row in rows:
+                await writer.commit(record(RUN, row), [verdict(RUN, row.plan_index, "first")])
+
+        await asyncio.gather(*(commit_some() for _ in range(AT_ONCE)))
+        await writer.finish()
+
+
+def health(root: Path) -> str:
+    """All checks."""
+    report = examine(Store(root), RUN)
+    return f"{sum(check.findings for check in report.checks)} findings"
+
+
+def diagnosis(root: Path) -> str:
+    """All labels."""
+    report = asyncio.run(diagnose(Store(root), RUN))
+    return f"{report.labelled} labels, {report.citations} citations"
+
+
+def measured(what: Callable[[Path], str], root: Path) -> None:
+    """Print what it says and what it cost."""
+    wall = time.perf_counter()
+    said = what(root)
+    wall = time.perf_counter() - wall
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    cpu = used.ru_utime + used.ru_stime
+    print(f"{what.__name__:<12} {wall:7.1f} s wall   {cpu:7.1f} s CPU   {used.ru_maxrss / 1024:7.0f} MB peak   {said}")
+
+
+if __name__ == "__main__":
+    rollouts = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "store"
+        asyncio.run(fill(Store(place), rollouts))
+        print(f"{rollouts} rollouts")
+        for analysis in (health, diagnosis):
+            process = multiprocessing.get_context("spawn").Process(target=measured, args=(analysis, place))
+            process.start()
+            process.join()
