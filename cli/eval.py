@@ -131,7 +131,9 @@ def health(
 @group.command("diagnose")
 def diagnose(
     run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],
-    against: Annotated[str | None, typer.Option(metavar="RUN", help="An earlier run: what explains the change.")] = None,
+    against: Annotated[
+        str | None, typer.Option(metavar="RUN", help="An earlier run: what explains the change.")
+    ] = None,
     store: Store = None,
     search_dir: SearchDir = None,
     inline: Inline = False,
@@ -149,17 +151,92 @@ def diagnose(
 def reverify(
     run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],
     set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="verifier.PARAM=VALUE", help="A verifier parameter to change.")
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="verifier.PARAM, or judge.FIELD of the judge model, to change."
+        ),
+    ] = None,
+    verifier: Annotated[str | None, typer.Option(help="Another verifier; see `gym list verifiers`.")] = None,
+    failed_only: Annotated[
+        bool, typer.Option("--failed-only", help="Only rollouts without a reward; the other verdicts are taken over.")
+    ] = False,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="People's labels (JSON Lines), to say how far they agree.")
     ] = None,
     store: Store = None,
     search_dir: SearchDir = None,
     inline: Inline = False,
     json: Json = False,
 ) -> None:
-    """Score a run's rollouts again into a new verdict set; no model is called."""
+    """Score a run's rollouts again into a new verdict set, and say what changed. Nothing is sampled."""
     from cli.rescoring import reverify_run
 
-    reverify_run(run, set_ or [], store=store, search_dirs=search_dir or [], inline=inline, json=json)
+    reverify_run(
+        run,
+        set_ or [],
+        verifier=verifier,
+        failed_only=failed_only,
+        labels=labels,
+        store=store,
+        search_dirs=search_dir or [],
+        inline=inline,
+        json=json,
+    )
+
+
+@group.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(help="The file, or the folder, of the other tool.")],
+    format: Annotated[str, typer.Option(help="nemo-gym, ng-trajectory, atif or inspect.")],
+    inputs: Annotated[
+        Path | None, typer.Option(help="The rows that were asked, where the format keeps them apart.")
+    ] = None,
+    environment: Annotated[
+        str | None, typer.Option(help="Environment whose tasks these are: its verifier can score them again.")
+    ] = None,
+    verifier: Annotated[str | None, typer.Option(help="Verifier that can score them again.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="verifier.PARAM=VALUE", help="A parameter of the verifier.")
+    ] = None,
+    run_id: Annotated[str | None, typer.Option("--run-id", help="Id of the new run.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the new run; default: the file's.")] = None,
+    store: Store = None,
+    search_dir: SearchDir = None,
+    json: Json = False,
+) -> None:
+    """Make a run of another tool's rollouts, so that they can be profiled, compared and reverified."""
+    from cli.exchange import import_rollouts
+
+    import_rollouts(
+        file,
+        format,
+        inputs=inputs,
+        environment=environment,
+        verifier=verifier,
+        assignments=set_ or [],
+        run_id=run_id,
+        name=name,
+        store=store,
+        search_dirs=search_dir or [],
+        json=json,
+    )
+
+
+@group.command("export")
+def export(
+    run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],
+    format: Annotated[str, typer.Option(help="nemo-gym, ng-trajectory, atif or inspect.")],
+    output: Annotated[Path, typer.Option(help="File (atif: folder) to write; it must not exist.")],
+    verdicts: Annotated[
+        str | None, typer.Option(metavar="SET", help="Verdict set whose rewards are written; default: the current one.")
+    ] = None,
+    store: Store = None,
+    json: Json = False,
+) -> None:
+    """Write a run's rollouts in another tool's format. What the format has no place for is kept beside it."""
+    from cli.exchange import export_rollouts
+
+    export_rollouts(run, format, output, verdicts=verdicts, store=store, json=json)
 
 
 @group.command("profile")
@@ -216,3 +293,18 @@ def compare(
         inline=inline,
         json=json,
     )
+
+
+@group.command("aggregate")
+def aggregate(
+    runs: Annotated[list[str], typer.Argument(help="Runs of one configuration, such as the shards of a plan.")],
+    into: Annotated[str, typer.Option(metavar="RUN", help="Id of the merged run: a new one, or one merged before.")],
+    store: Store = None,
+    inline: Inline = False,
+    json: Json = False,
+) -> None:
+    """Put runs together, offline: equal rollouts once, conflicting ones reported, missing ones listed. The order of the runs does
+    not matter, and neither does doing it twice. Exit code 3 when rollouts are missing or failed."""
+    from cli.aggregate import aggregate_runs
+
+    aggregate_runs(runs, into=into, store=store, inline=inline, json=json)

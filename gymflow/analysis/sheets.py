@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gymflow.contracts.comparison import CandidateLine, Comparison, Difference
 from gymflow.contracts.estimate import Estimate, Interval
+from gymflow.contracts.merge import MergeReport
 from gymflow.contracts.profile import AtK, Costs, Profile, ProfileLine, Quantiles
 from gymflow.contracts.report import Scorecard
 
@@ -219,6 +220,43 @@ def _candidate_sheets(line: CandidateLine) -> Iterator[Sheet]:
             [
                 (flip.task_id, flip.environment, flip.direction, number(flip.base, 2), number(flip.candidate, 2))
                 for flip in shown
+            ],
+        )
+
+
+def merge_sheets(report: MergeReport) -> Iterator[Sheet]:
+    """What became of merged runs."""
+    yield Sheet(
+        f"{report.run_id}: merged from {', '.join(report.sources)}",
+        ("", "value"),
+        [
+            ("rollouts planned, completed, failed", f"{report.planned}, {report.completed}, {report.failed}"),
+            ("held by several runs as the same sample", str(report.equal)),
+            ("held by several runs as different samples", str(len(report.conflicts))),
+            ("missing shards", ", ".join(report.missing_shards) or "none"),
+            ("verdict sets", ", ".join(report.verdict_sets) or "none that all runs have"),
+            *(
+                (f"left out: verdict set {name}", f"not in {', '.join(lacking)}")
+                for name, lacking in report.left_out_verdict_sets.items()
+            ),
+        ],
+    )
+    if report.conflicts:
+        yield Sheet(
+            f"{report.run_id}: different samples of one rollout; the one that began first counts",
+            ("task", "repeat", "counts", "left out"),
+            [
+                (f"{one.environment}, {one.task_id}, {one.agent}", str(one.repeat), one.kept, ", ".join(one.left_out))
+                for one in report.conflicts
+            ],
+        )
+    if report.missing:
+        yield Sheet(
+            f"{report.run_id}: not completed",
+            ("task", "repeats"),
+            [
+                (f"{one.environment}, {one.task_id}, {one.agent}", ", ".join(map(str, one.repeats)))
+                for one in report.missing
             ],
         )
 
