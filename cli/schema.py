@@ -117,7 +117,7 @@ SPECIAL = {
         "judged_in": "the set that it was given in, where this one took it over",
     },
     "verdict_sets": {
-        "position": "order of creation",
+        "position": "order in which the sets were last scored into",
         "created_at": "seconds since the epoch",
         "refers_to": "set whose untouched verdicts it takes over",
     },

@@ -31,7 +31,7 @@ from gymflow.runtime.opening import open_components
 from gymflow.runtime.planning import Planner
 from gymflow.runtime.pool import Pool
 from gymflow.runtime.rollout import Player
-from gymflow.runtime.scoring import verdict_set_of
+from gymflow.runtime.verdict_sets import announce, verdict_set_of
 from gymflow.store import Store
 
 POLICY = "policy"
@@ -123,7 +123,7 @@ async def _collecting(
             place = Store(root)
             place.create_run(planner.document(run_id), planned_tasks, plan)
             writer = await stack.enter_async_context(place.writer(run_id))
-            await writer.add_verdict_set(chosen)
+            await announce(writer, chosen, {selected.label: environment})
         await stack.enter_async_context(gateway)
         await gateway.probe()
         judgements = place.judgements if writer else None

@@ -1,17 +1,20 @@
-"""Rescore: a new verdict set over stored rollouts."""
+"""Rescore: a new verdict set over stored rollouts, and what it says that the set before did not."""
 
-from dataclasses import asdict
-from typing import Any
-
+from gymflow.analysis.reverify_sheets import reverify_sheets
+from gymflow.analysis.reverifying import reverification
+from gymflow.contracts.reverification import Reverification
 from gymflow.paths import store_root
 from gymflow.registry import Registry
-from gymflow.runtime.rescoring import rescore
+from gymflow.runtime.rescoring import Change, rescore
 from gymflow.store import Store
 from tasks import step
+from tasks.artifacts import publish
 
 
 @step(task_run_name="rescore {run_id}")
-async def rescore_run(run_id: str, parameters: dict[str, Any], store: str | None) -> dict[str, Any]:
-    """Score every completed rollout that has no reward from this verifier yet; returns counts and what was refused."""
+async def rescore_run(run_id: str, change: Change, labels: str | None, store: str | None) -> Reverification:
+    """Score every completed rollout that has no reward from this verifier yet, and report."""
     place = Store(store_root(store))
-    return asdict(await rescore(place, place.resolve_run_id(run_id), parameters, Registry()))
+    report = reverification(place, await rescore(place, place.resolve_run_id(run_id), change, Registry()), labels)
+    await publish(f"reverify-{report.name}", reverify_sheets(report))
+    return report

@@ -134,6 +134,15 @@ class Registry:
         """Digest of a verifier's code."""
         return self._digest(self._verifier(name, entry), self.verifier_class(name, entry))
 
+    def verifier_code(self, name: str, entry: EnvironmentEntry | None = None) -> dict[str, Any]:
+        """The code that a verifier's digest is over: `{"files": {name: text}, "distributions": {name: version}}`."""
+        found, cls = self._verifier(name, entry), self.verifier_class(name, entry)
+        files = digests.module_files(found.place, cls.includes)
+        return {
+            "files": {name: content.decode(errors="replace") for name, content in sorted(files)},
+            "distributions": digests.installed_versions(cls.distributions),
+        }
+
     def _verifier(self, name: str, entry: EnvironmentEntry | None) -> Found:
         if not name.startswith("./"):
             return self.find("verifiers", name)

@@ -36,6 +36,12 @@ def environment_digest(folder: Path, manifest: Manifest) -> str:
 
 def module_digest(file: Path, includes: Iterable[str], distributions: Iterable[str]) -> str:
     """Of a harness or verifier: its module, the files it includes (relative to the module), its distributions."""
+    files = keys.files_digest(module_files(file, includes))
+    return keys.digest({"files": files, "distributions": installed_versions(distributions)})
+
+
+def module_files(file: Path, includes: Iterable[str]) -> list[tuple[str, bytes]]:
+    """Name and content of a module and the files that it includes."""
     files = [(file.name, file.read_bytes())]
     if file.name == "__init__.py":
         files = [(name, path.read_bytes()) for path, name in _files(file.parent)]
@@ -47,7 +53,7 @@ def module_digest(file: Path, includes: Iterable[str], distributions: Iterable[s
             files.append((include, path.read_bytes()))
         else:
             raise InputError(f"{file}: includes {include!r}, which does not exist beside it")
-    return keys.digest({"files": keys.files_digest(files), "distributions": installed_versions(distributions)})
+    return files
 
 
 def installed_versions(distributions: Iterable[str]) -> dict[str, str | None]:

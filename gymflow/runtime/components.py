@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from gymflow import keys
+from gymflow.canonical import canonical_json
 from gymflow.contracts.agent import AgentSpec, ComponentRef
 from gymflow.contracts.environment import Manifest
 from gymflow.contracts.model import ModelIdentity, Sampling
@@ -55,6 +56,8 @@ class RunEnvironment:
     session: type[Session]
     verifier: Verifier[Any]
     judged: Judged
+    code: bytes = b"{}"
+    """The verifier's code, as `gymflow.registry.Registry.verifier_code` in canonical JSON."""
     judge: JudgeModel | None = None
     judged_digest: str = field(init=False)
 
@@ -82,9 +85,10 @@ class RunEnvironment:
 
 
 def run_environment(
-    registry: Registry, entry: EnvironmentEntry, manifest: Manifest, judge: dict[str, Any] | None
+    registry: Registry, entry: EnvironmentEntry | None, manifest: Manifest, judge: dict[str, Any] | None
 ) -> RunEnvironment:
-    """Session class and verifier of an environment, with the manifest as merged for the run. `judge`: see `judge_identity`.
+    """Session class and verifier of an environment, with the manifest as merged for the run. `entry` is None for
+    imported rollouts that belong to no environment of ours. `judge`: see `judge_identity`.
 
     InputError where the verifier needs a judge model and there is none.
     """
@@ -100,7 +104,7 @@ def run_environment(
         )
     return RunEnvironment(
         manifest=manifest,
-        session=registry.session_class(entry),
+        session=registry.session_class(entry) if entry else Session,
         verifier=verifier,
         judged=Judged(
             verifier=name,
@@ -109,6 +113,7 @@ def run_environment(
             parameter_digest=keys.digest(parameters.model_dump(mode="json")),
             judge=judge if judging else None,
         ),
+        code=canonical_json(registry.verifier_code(name, entry)),
     )
 
 

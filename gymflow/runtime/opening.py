@@ -23,7 +23,7 @@ from gymflow.runtime.pool import Pool
 from gymflow.runtime.progress import Progress, earlier_rewards
 from gymflow.runtime.reusing import reuse
 from gymflow.runtime.rollout import Player
-from gymflow.runtime.scoring import verdict_set_of
+from gymflow.runtime.verdict_sets import announce, verdict_set_of
 from gymflow.store import Store
 from gymflow.store.planned import PlanTable, TaskTable
 
@@ -50,8 +50,7 @@ async def opened(run_id: str, store: str | None) -> AsyncIterator[ActiveRun]:
         )
         give_judge(environments.values(), judge_model(gateway, config, place.judgements))
         await open_components(stack, environments.values(), agents.values())
-        chosen = verdict_set_of(environments)
-        await writer.add_verdict_set(chosen)
+        chosen = await announce(writer, verdict_set_of(environments), environments)
         run = ActiveRun(
             document=document,
             reader=reader,

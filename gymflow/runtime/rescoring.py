@@ -1,4 +1,4 @@
-"""Scoring stored rollouts again: a new, complete verdict set with no model call."""
+"""Scoring stored rollouts again: a complete verdict set in which nothing was sampled anew."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
@@ -6,16 +6,22 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from gymflow.contracts.run import RunConfig, RunDocument
+from gymflow.contracts.agent import ComponentRef
+from gymflow.contracts.model import ModelIdentity, ModelSpec
+from gymflow.contracts.run import RunConfig, RunDocument, VerdictSet
 from gymflow.contracts.verdict import VerdictRecord
+from gymflow.documents import Document
 from gymflow.errors import InputError
 from gymflow.models.gateway import Gateway
 from gymflow.registry import Registry
 from gymflow.runtime.components import RunEnvironment, RunTask, give_judge, run_environment
 from gymflow.runtime.judging import ROLE as JUDGE
 from gymflow.runtime.judging import judge_identity, judge_model
-from gymflow.runtime.scoring import score, verdict_set_of
+from gymflow.runtime.replaying import replayed
+from gymflow.runtime.scoring import score
+from gymflow.runtime.verdict_sets import announce, verdict_set_of
 from gymflow.store import RunReader, RunWriter, Store, StoredRollout
+from gymflow.verifiers import Evidence, VerifierError
 
 NOT_RERUN = ("recorded", "live")
 """Verifiers whose verdict came from what is gone: a running system, or an environment's own word."""
@@ -24,9 +30,21 @@ TASKS_KEPT = 20_000
 """Prepared tasks held while rescoring; repeats of a task share one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a rescoring does otherwise than the run: parameters over the run's, another verifier, fields of the judge model. With
+    `failed_only` only rollouts without a reward in the current set are judged again."""
+
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    verifier: str | None = None
+    judge: Mapping[str, Any] = field(default_factory=dict)
+    failed_only: bool = False
+
+
 @dataclass(slots=True)
 class Rescored:
-    """What a rescoring did."""
+    """What a rescoring did. `previous` is the set that was current before; `refused` names environments whose verdicts cannot be
+    made again, and were kept."""
 
     run_id: str
     verdict_set: str
@@ -37,35 +55,69 @@ class Rescored:
 
 
 async def rescore(
-    store: Store, run_id: str, parameters: Mapping[str, Any], registry: Registry, *, timeout_s: float | None = None
+    store: Store, run_id: str, change: Change, registry: Registry, *, timeout_s: float | None = None
 ) -> Rescored:
-    """Score every completed rollout of a run with its verifiers under changed parameters.
+    """Score every completed rollout of a run with its verifiers, changed or not, into the set of what judges.
 
     Verdicts that the set has already are left as they are. InputError where a parameter is unknown, or no environment of the
-    run has a verifier that can score stored evidence; an environment that cannot be rescored is refused by name.
+    run has a verifier that can score stored evidence; an environment that cannot be rescored is refused by name, and its
+    verdicts are taken over.
     """
     async with store.writer(run_id) as writer:
         reader = store.run(run_id)
-        document = reader.document
-        environments, refused = _environments(registry, document, parameters)
+        config, identities = _with_judge(reader.document, change.judge)
+        environments, refused = _environments(
+            registry, reader.document, change, judge_identity(config.models, identities)
+        )
         if not environments:
             raise InputError("\n".join(f"{label}: {reason}" for label, reason in refused.items()))
-        chosen = verdict_set_of(environments)
-        previous = writer.verdict_sets[-1].name if writer.verdict_sets else None
-        await writer.add_verdict_set(chosen)
-        result = Rescored(run_id=run_id, verdict_set=chosen.name, previous=previous, refused=refused)
-        limit = timeout_s or document.config.limits.verifier_timeout_s
+        previous = writer.verdict_sets[-1] if writer.verdict_sets else None
+        only = None
+        if change.failed_only:
+            if previous is None:
+                raise InputError(f"run {run_id} has no verdicts yet, so none that failed; leave --failed-only out")
+            only = reader.completed_indices() - await _scored(writer, previous)
+            if not only:
+                return Rescored(run_id, previous.name, previous.name, 0, len(reader.completed_indices()), refused)
+        chosen = verdict_set_of(environments, keeping=previous if refused else None, part_of=previous if only else None)
+        await announce(writer, chosen, environments)
+        result = Rescored(run_id, chosen.name, previous.name if previous else None, refused=refused)
+        limit = timeout_s or config.limits.verifier_timeout_s
         async with AsyncExitStack() as stack:
-            await open_judge(stack, environments.values(), document.config, store)
+            await _open_judge(stack, environments.values(), config, store)
             for environment in environments.values():
                 stack.push_async_callback(environment.verifier.close)
                 await environment.verifier.open()
-            result.scored, result.reused = await complete_set(reader, writer, environments, chosen.name, limit)
+            result.scored, result.reused = await complete_set(
+                reader, writer, environments, chosen.name, limit, only=only
+            )
         await writer.finish()
         return result
 
 
-async def open_judge(
+async def _scored(writer: RunWriter, verdict_set: VerdictSet) -> set[int]:
+    """Plan indices with a reward in a set, its own or taken over."""
+    by_name = {one.name: one for one in writer.verdict_sets}
+    found: set[int] = set()
+    at: VerdictSet | None = verdict_set
+    while at is not None:
+        found |= await writer.scored(at.name)
+        at = by_name.get(at.refers_to) if at.refers_to else None
+    return found
+
+
+def _with_judge(document: RunDocument, changes: Mapping[str, Any]) -> tuple[RunConfig, dict[str, ModelIdentity]]:
+    """The run's configuration and identities, with another judge model where one is given."""
+    if not changes:
+        return document.config, document.identities
+    before = document.config.models.get(JUDGE)
+    given = before.model_dump(exclude_unset=True) if before else {}
+    spec = Document("--set judge", given | dict(changes)).validated(ModelSpec)
+    config = document.config.model_copy(update={"models": document.config.models | {JUDGE: spec}})
+    return config, document.identities | Gateway({JUDGE: spec}).identities()
+
+
+async def _open_judge(
     stack: AsyncExitStack, environments: Collection[RunEnvironment], config: RunConfig, store: Store
 ) -> None:
     """Open the run's judge model, and no other, if one of the verifiers asks it; the stack closes it."""
@@ -81,20 +133,32 @@ async def open_judge(
 
 
 def _environments(
-    registry: Registry, document: RunDocument, parameters: Mapping[str, Any]
+    registry: Registry, document: RunDocument, change: Change, judge: dict[str, Any] | None
 ) -> tuple[dict[str, RunEnvironment], dict[str, str]]:
-    judge = judge_identity(document.config.models, document.identities)
+    """The environments with the changed verifiers, and why others cannot be judged again. A parameter goes to the verifiers that
+    have it."""
     environments: dict[str, RunEnvironment] = {}
     refused: dict[str, str] = {}
+    unknown = dict(change.parameters)
     for label, one in document.environments.items():
-        ref = one.manifest.verifier
-        changed = ref.model_copy(update={"parameters": ref.parameters | dict(parameters)})
-        manifest = one.manifest.model_copy(update={"verifier": changed})
-        environment = run_environment(registry, registry.environment(one.reference), manifest, judge)
+        entry = registry.environment(one.reference) if one.reference else None
+        before = one.manifest.verifier
+        name = change.verifier or before.name
+        known = registry.verifier_class(name, entry).Parameters.model_fields
+        parameters = dict(before.parameters) if name == before.name else {}
+        for parameter in known.keys() & change.parameters.keys():
+            parameters[parameter] = change.parameters[parameter]
+            unknown.pop(parameter, None)
+        ref = ComponentRef(name=name, parameters=parameters)
+        environment = run_environment(registry, entry, one.manifest.model_copy(update={"verifier": ref}), judge)
         if environment.verifier.rerun in NOT_RERUN:
-            refused[label] = f"verifier {ref.name!r} is {environment.verifier.rerun}: its verdicts cannot be made again"
+            refused[label] = f"verifier {name!r} is {environment.verifier.rerun}: its verdicts cannot be made again"
         else:
             environments[label] = environment
+    if unknown:
+        names = {one.verifier.__class__.__name__: one.verifier.Parameters.model_fields for one in environments.values()}
+        known_ones = "; ".join(f"{name}: {', '.join(fields) or 'none'}" for name, fields in names.items())
+        raise InputError(f"no verifier of the run has a parameter {', '.join(unknown)}; parameters of {known_ones}")
     return environments, refused
 
 
@@ -105,27 +169,33 @@ async def complete_set(
     verdict_set: str,
     timeout_s: float,
     stopping: Callable[[], bool] = lambda: False,
+    only: Collection[int] | None = None,
 ) -> tuple[int, int]:
-    """Score every completed rollout that has no reward in the set, until `stopping`; returns how many were scored, and how many
-    had one."""
-    known = await writer.scored(verdict_set)
+    """Score every completed rollout (of `only`, where given) that has no reward in the set, until `stopping`; returns how many
+    were scored, and how many were not because they had one."""
+    completed = reader.completed_indices()
+    known = await writer.scored(verdict_set) | (set() if only is None else completed.difference(only))
     written = 0
-    if known.issuperset(reader.completed_indices()):
+    if known.issuperset(completed):
         return written, len(known)
     slots = asyncio.Semaphore(reader.document.config.limits.concurrency)
     tasks: dict[int, RunTask] = {}
 
     async def one(stored: StoredRollout, environment: RunEnvironment, task: RunTask) -> VerdictRecord:
         async with slots:
+            evidence, refused = stored.evidence, None
+            if environment.verifier.rerun == "replay":
+                evidence, refused = await _replayed(reader, writer, stored, environment, task, timeout_s)
             return await score(
                 run_id=reader.run_id,
                 rollout_id=stored.rollout_id,
                 verdict_set=verdict_set,
                 task=task,
-                evidence=stored.evidence,
+                evidence=evidence,
                 evidence_digest=stored.evidence_digest,
                 environment=environment,
                 timeout_s=timeout_s,
+                refused=refused,
             )
 
     for batch in reader.stored():
@@ -145,3 +215,20 @@ async def complete_set(
         if scoring:
             written += await writer.commit_verdicts(await asyncio.gather(*scoring))
     return written, len(known)
+
+
+async def _replayed(
+    reader: RunReader,
+    writer: RunWriter,
+    stored: StoredRollout,
+    environment: RunEnvironment,
+    task: RunTask,
+    timeout_s: float,
+) -> tuple[Evidence, VerifierError | None]:
+    """The evidence of the actions played again; where that is refused, the stored evidence and the reason."""
+    record = await asyncio.to_thread(reader.record, stored.plan_index)
+    try:
+        again = await replayed(record, task, environment, writer.put_artifact, timeout_s)
+    except VerifierError as refusal:
+        return stored.evidence, refusal
+    return Evidence.of(again, reader.read_artifact), None

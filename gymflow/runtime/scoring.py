@@ -3,11 +3,11 @@
 import asyncio
 import math
 import time
+from collections.abc import Set
 from typing import Any
 
 from gymflow import keys
 from gymflow.contracts.outcome import VerdictFailure
-from gymflow.contracts.run import VerdictSet
 from gymflow.contracts.verdict import Verdict, VerdictRecord
 from gymflow.runtime.components import RunEnvironment, RunTask
 from gymflow.verifiers import Evidence, VerifierError
@@ -23,10 +23,11 @@ async def score(
     evidence_digest: str,
     environment: RunEnvironment,
     timeout_s: float,
+    refused: VerifierError | None = None,
 ) -> VerdictRecord:
     """One verdict. Whatever the verifier raises becomes the reason why there is none; it never ends the run.
 
-    A verifier that asks a judge model is not timed: its calls have limits of their own, and wait for the model's slots.
+    `refused` says why the evidence cannot be judged, where that is known already. A verifier that asks a judge model is not timed: its calls have limits of their own, and wait for the model's slots.
     """
     started = time.perf_counter()
     hearing = environment.judge.hearing() if environment.judge else None
@@ -36,8 +37,12 @@ async def score(
     failure: VerdictFailure | None = None
     message: str | None = None
     try:
+        if refused is not None:
+            raise refused
         if task.fields is None:
             raise VerifierError(task.fault)
+        if (lacking := missing_evidence(environment.verifier.needs, evidence)) is not None:
+            raise MissingEvidence(lacking)
         async with asyncio.timeout(None if hearing else timeout_s):
             verdict = await environment.verifier.verify(task.fields, evidence)
         if (message := reward_fault(verdict)) is not None:
@@ -67,6 +72,27 @@ async def score(
     )
 
 
+class MissingEvidence(VerifierError):
+    """The rollout lacks what the verifier reads."""
+
+
+_NO_TRAJECTORY = ("no_turns", "no_history")
+
+
+def missing_evidence(needs: Set[str], evidence: Evidence) -> str | None:
+    """Which piece of evidence a verifier needs and the rollout does not have; None where all is there. Only what a rollout says
+    it could not show counts as missing: an agent that said nothing has said so."""
+    if "state" in needs and evidence.snapshot is None:
+        return "it needs state, and the rollout has no snapshot of its session"
+    if needs & {"trajectory", "artifacts"}:
+        gaps = {gap.code for gap in evidence.trajectory.gaps}
+        if "trajectory" in needs and (found := sorted(gaps.intersection(_NO_TRAJECTORY))):
+            return f"it needs the trajectory, and the rollout has a gap: {', '.join(found)}"
+        if "artifacts" in needs and "imported" in gaps and not evidence.artifacts:
+            return "it needs artifacts, and the rollout was imported without any"
+    return None
+
+
 def reward_fault(verdict: Any) -> str | None:
     """Why this is not a verdict that can be stored, or None."""
     if not isinstance(verdict, Verdict):
@@ -75,11 +101,3 @@ def reward_fault(verdict: Any) -> str | None:
         return f"the reward is {verdict.reward}"
     broken = [name for name, value in verdict.components.items() if not math.isfinite(value)]
     return f"components that are not finite: {', '.join(broken)}" if broken else None
-
-
-def verdict_set_of(environments: dict[str, RunEnvironment]) -> VerdictSet:
-    """The set that these verifiers score into. Its name is eight hex digits over what judges, so that the same verifier finds
-    its own set again."""
-    judged = {label: environment.judged for label, environment in environments.items()}
-    name = keys.digest({label: one.model_dump(mode="json") for label, one in judged.items()})[:8]
-    return VerdictSet(name=name, created_at=time.time(), judged=judged)

@@ -54,7 +54,7 @@ class RunManifest(Contract):
     )
     superseded_verdicts: list[DeadVerdict] = Field(default_factory=list)
     verdict_sets: list[VerdictSet] = Field(
-        default_factory=list, description="In order of creation; the last is current."
+        default_factory=list, description="In the order in which they were last scored into; the last is current."
     )
     faults: list[RecordedFault] = Field(default_factory=list)
     finished_at: float | None = Field(None, description="When the journal was last converted in full.")

@@ -19,7 +19,7 @@ from gymflow.store import plan as plans
 from gymflow.store import records
 from gymflow.store.artifacts import Artifacts
 from gymflow.store.journal import Fault, scan
-from gymflow.store.layout import RunLayout, rollout_id
+from gymflow.store.layout import RunLayout, plan_index_of, rollout_id
 from gymflow.store.lease import held
 from gymflow.store.manifest import RunManifest, read_document, read_manifest
 from gymflow.store.state import RunState, consistent, header, read_state, segments
@@ -49,7 +49,7 @@ class RunReader:
 
     @property
     def verdict_sets(self) -> list[VerdictSet]:
-        """In order of creation; the last is current."""
+        """In the order in which they were last scored into; the last is current."""
         return list(self.manifest.verdict_sets)
 
     @property
@@ -119,7 +119,11 @@ class RunReader:
 
     def verdicts(self, plan_index: int) -> list[VerdictRecord]:
         """The verdicts on one rollout, one a set, in the order in which they were given."""
-        return consistent(self.layout, lambda manifest: self._verdicts(manifest, plan_index))
+        return self.verdicts_of([plan_index]).get(plan_index, [])
+
+    def verdicts_of(self, plan_indices: Collection[int]) -> dict[int, list[VerdictRecord]]:
+        """The same for several rollouts, by plan index; those without a verdict are left out."""
+        return consistent(self.layout, lambda manifest: self._verdicts(manifest, plan_indices))
 
     def read_artifact(self, digest: str) -> bytes:
         """An artifact of the store."""
@@ -163,10 +167,13 @@ class RunReader:
                 found.setdefault(row["seq"], []).append(row)
         return found
 
-    def _verdicts(self, manifest: RunManifest, plan_index: int) -> list[VerdictRecord]:
-        wanted = rollout_id(self.run_id, plan_index)
-        latest: dict[str, dict[str, Any]] = {}
+    def _verdicts(self, manifest: RunManifest, plan_indices: Collection[int]) -> dict[int, list[VerdictRecord]]:
+        wanted = pa.array([rollout_id(self.run_id, index) for index in plan_indices], pa.string())
+        latest: dict[tuple[int, str], dict[str, Any]] = {}
         for table in self._tables("verdicts", manifest):
-            for row in table.filter(pc.equal(table["rollout_id"], wanted)).to_pylist():
-                latest[row["verdict_set"]] = row
-        return [records.verdict_of(row, self._artifacts.read) for row in latest.values()]
+            for row in table.filter(pc.is_in(table["rollout_id"], wanted)).to_pylist():
+                latest[plan_index_of(row["rollout_id"]), row["verdict_set"]] = row
+        found: dict[int, list[VerdictRecord]] = {}
+        for (index, _), row in latest.items():
+            found.setdefault(index, []).append(records.verdict_of(row, self._artifacts.read))
+        return found

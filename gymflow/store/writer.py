@@ -133,20 +133,23 @@ class RunWriter:
 
     @property
     def verdict_sets(self) -> list[VerdictSet]:
-        """In order of creation; the last is current."""
+        """In the order in which they were last scored into; the last is current."""
         return list(self._manifest.verdict_sets)
 
     async def add_verdict_set(self, verdict_set: VerdictSet) -> None:
-        """Announce a set before its verdicts. A set that exists is left as it is; raises InputError where it was judged by
-        something else."""
+        """Announce a set before its verdicts, and make it current. One that exists stays as it is; raises InputError where it was
+        judged by something else."""
+        others = [known for known in self._manifest.verdict_sets if known.name != verdict_set.name]
         for known in self._manifest.verdict_sets:
             if known.name == verdict_set.name:
                 if known.judged != verdict_set.judged:
                     raise InputError(f"verdict set {known.name} of run {self.run_id} was judged by another verifier.")
-                return
+                verdict_set = known
+        if [*others, verdict_set] == self._manifest.verdict_sets:
+            return
         try:
             async with self._manifest_lock:
-                await self._publish(verdict_sets=[*self._manifest.verdict_sets, verdict_set])
+                await self._publish(verdict_sets=[*others, verdict_set])
         except OSError as error:
             raise disk_error(self._layout.manifest, error) from error
 

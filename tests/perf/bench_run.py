@@ -152,9 +152,9 @@ def bench_rescore(rollouts: int, store: str) -> None:
     with start_endpoint(text="The answer is (C).") as endpoint:
         play(config(endpoint.url, rollouts), store)
     began, before = time.monotonic(), cpu_s()
-    card = asyncio.run(reverify("bench", {"mode": "lenient"}, store))
+    report = asyncio.run(reverify("bench", {"mode": "lenient"}, store))
     print(
-        f"{card.lines[0].scored} rollouts rescored in {time.monotonic() - began:.1f} s ({cpu_s() - before:.1f} s CPU)"
+        f"{report.scored} rollouts rescored in {time.monotonic() - began:.1f} s ({cpu_s() - before:.1f} s CPU)"
     )
 
 

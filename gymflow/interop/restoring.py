@@ -1,0 +1,99 @@
+"""A run of ours comes back out of a file that one was exported to."""
+
+import asyncio
+from collections.abc import Iterable
+from itertools import islice
+
+from gymflow.contracts.exchange import ImportReport
+from gymflow.contracts.outcome import Status
+from gymflow.contracts.plan import PlannedRollout, PlannedTask
+from gymflow.contracts.rollout import RolloutRecord
+from gymflow.contracts.run import RunDocument, VerdictSet
+from gymflow.contracts.verdict import VerdictRecord
+from gymflow.errors import InputError
+from gymflow.interop.importing import CHUNK, Source
+from gymflow.interop.rollouts import ForeignRollout, OwnRollout
+from gymflow.store import Store, rollout_id
+
+
+async def restore(
+    store: Store,
+    first: OwnRollout,
+    rest: Iterable[OwnRollout | ForeignRollout],
+    again: Source,
+    run_id: str,
+    format: str,
+) -> ImportReport:
+    """Create the run as it was, under `run_id`, and commit every rollout of the file. `rest` is what follows the first."""
+    if first.run is None or first.verdict_sets is None:
+        raise InputError("the first rollout of the file does not hold its run; export the whole run again")
+    tasks: dict[int, PlannedTask] = {first.task.task_index: first.task}
+    plan: list[PlannedRollout] = [first.planned]
+    for own in rest:
+        own = _own(own)
+        tasks.setdefault(own.task.task_index, own.task)
+        plan.append(own.planned)
+    document = first.run.model_copy(update={"run_id": run_id})
+    plan.sort(key=lambda row: row.plan_index)
+    store.create_run(document, [tasks[index] for index in sorted(tasks)], plan)
+    return await _commit(store, document, first.verdict_sets, again, (len(tasks), len(plan)), format)
+
+
+async def _commit(
+    store: Store,
+    document: RunDocument,
+    verdict_sets: list[VerdictSet],
+    again: Source,
+    sizes: tuple[int, int],
+    format: str,
+) -> ImportReport:
+    completed = failed = scored = 0
+    current = verdict_sets[-1].name if verdict_sets else None
+    async with store.writer(document.run_id) as writer:
+        for one in verdict_sets:
+            await writer.add_verdict_set(one)
+        rollouts = again()
+        while batch := list(islice(rollouts, CHUNK)):
+            commits = []
+            for own in map(_own, batch):
+                for data in own.artifacts.values():
+                    await writer.put_artifact(data)
+                record, verdicts = renamed(own, document.run_id)
+                completed += record.rollout.status is Status.COMPLETED
+                failed += record.rollout.status is Status.FAILED
+                scored += any(one.verdict is not None and one.verdict_set == current for one in verdicts)
+                commits.append(writer.commit(record, verdicts))
+            await asyncio.gather(*commits)
+        await writer.finish()
+    return ImportReport(
+        run_id=document.run_id,
+        format=format,
+        environment="+".join(document.environments),
+        verifier=", ".join(sorted({one.manifest.verifier.name for one in document.environments.values()})),
+        verdict_set=current,
+        tasks=sizes[0],
+        rollouts=sizes[1],
+        completed=completed,
+        failed=failed,
+        scored=scored,
+        gaps={},
+        notes=["a run of gymflow: everything that it held is back"],
+    )
+
+
+def renamed(own: OwnRollout, run_id: str) -> tuple[RolloutRecord, list[VerdictRecord]]:
+    """The rollout and its verdicts under the name that the run has here."""
+    rollout = own.record.rollout
+    if rollout.run_id == run_id:
+        return own.record, own.verdicts
+    name = rollout_id(run_id, rollout.plan_index)
+    record = own.record.model_copy(
+        update={"rollout": rollout.model_copy(update={"run_id": run_id, "rollout_id": name})}
+    )
+    return record, [one.model_copy(update={"run_id": run_id, "rollout_id": name}) for one in own.verdicts]
+
+
+def _own(rollout: OwnRollout | ForeignRollout) -> OwnRollout:
+    if not isinstance(rollout, OwnRollout):
+        raise InputError("the file mixes rollouts that gymflow exported with others; import them apart")
+    return rollout
