@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
-from itertools import islice
+from itertools import chain, islice
 
 from gymflow.contracts.exchange import ImportReport
 from gymflow.contracts.outcome import Status
@@ -25,18 +25,20 @@ async def restore(
     format: str,
 ) -> ImportReport:
     """Create the run as it was, under `run_id`, and commit every rollout of the file. `rest` is what follows the first."""
-    if first.run is None or first.verdict_sets is None:
-        raise InputError("the first rollout of the file does not hold its run; export the whole run again")
-    tasks: dict[int, PlannedTask] = {first.task.task_index: first.task}
-    plan: list[PlannedRollout] = [first.planned]
-    for own in rest:
-        own = _own(own)
+    tasks: dict[int, PlannedTask] = {}
+    plan: list[PlannedRollout] = []
+    run, verdict_sets = None, None
+    for own in map(_own, chain([first], rest)):
         tasks.setdefault(own.task.task_index, own.task)
         plan.append(own.planned)
-    document = first.run.model_copy(update={"run_id": run_id})
+        if own.run is not None:
+            run, verdict_sets = own.run, own.verdict_sets
+    if run is None or verdict_sets is None:
+        raise InputError("no rollout of the file holds the run that it is of; export the whole run again")
+    document = run.model_copy(update={"run_id": run_id})
     plan.sort(key=lambda row: row.plan_index)
     store.create_run(document, [tasks[index] for index in sorted(tasks)], plan)
-    return await _commit(store, document, first.verdict_sets, again, (len(tasks), len(plan)), format)
+    return await _commit(store, document, verdict_sets, again, (len(tasks), len(plan)), format)
 
 
 async def _commit(
