@@ -36,6 +36,8 @@ async def evaluate(
     async with opened(run_id, store) as run:
         await run_chunks(run)
         await verify(run_id)
+    if run.cut_short:
+        raise RunIncomplete(f"stopped; `gym eval run --resume {run_id}` runs the {run.progress.left} rollouts to go")
     card = await aggregate(run_id, store)
     if health:
         await check_health(run_id, store)

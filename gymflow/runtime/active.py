@@ -10,6 +10,7 @@ from typing import Any
 from gymflow.contracts.plan import PlannedRollout
 from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.run import RunDocument
+from gymflow.errors import RunIncomplete
 from gymflow.runtime.components import RunAgent, RunEnvironment
 from gymflow.runtime.pool import Pool
 from gymflow.runtime.progress import Progress
@@ -49,6 +50,11 @@ class ActiveRun:
         limits = self.document.config.limits
         return math.ceil(limits.concurrency / limits.chunk_size) + 1
 
+    @property
+    def cut_short(self) -> bool:
+        """Whether a stop left rollouts undone."""
+        return self.stopping and self.progress.left > 0
+
     def pending(self, chunk: int) -> bool:
         """Whether the store lacked any rollout of a chunk when the run was opened."""
         return not self.completed.issuperset(self.plan.chunk_indices(chunk))
@@ -68,6 +74,7 @@ class ActiveRun:
             )
             await self.writer.commit(record, [verdict] if verdict else [])
             self.progress.count(record, verdict)
+            self._within_failures()
 
         await self.pool.map(play, rows)
 
@@ -91,6 +98,15 @@ class ActiveRun:
             stopping=lambda: self.stopping,
         )
         return scored
+
+    def _within_failures(self) -> None:
+        limit = self.document.config.limits.max_failures
+        if limit is not None and (failed := self.progress.failures.total()) >= limit:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in self.progress.failures.most_common())
+            raise RunIncomplete(
+                f"{failed} rollouts failed ({kinds}), which limits.max_failures does not allow; once that is mended, "
+                f"`gym eval run --resume {self.run_id}` goes on"
+            )
 
     async def stop(self) -> None:
         """Begin nothing more; what runs may finish for a while, then it is left to be run again."""

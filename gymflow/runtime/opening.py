@@ -82,7 +82,8 @@ async def opened(run_id: str, store: str | None) -> AsyncIterator[ActiveRun]:
         with holding(run), rare_collections():
             async with watcher.get()(run):
                 yield run
-        await writer.finish()
+        if not run.cut_short:  # whoever stops a run does not wait for its parts to be merged; a resume does that
+            await writer.finish()
 
 
 @contextmanager

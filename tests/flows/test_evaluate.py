@@ -141,3 +141,12 @@ async def test_a_verifier_that_raises_leaves_the_rollout_unverified(run, rows, t
     assert (line.scored, line.unverified, line.score) == (1, 2, 1.0)  # io-nan-reward: no NaN, no zero
     assert line.failures == {"verifier_error": 2}
     assert rows("select reward from verdicts where reward is not null") == [(1.0,)]
+
+
+async def test_a_run_ends_after_the_failures_that_it_was_allowed(run, rows):
+    policy = {"error": {"status": 400, "message": "no", "retryable": False}}
+    config = scripted(
+        rules=[policy], environments=[{"name": "mcqa", "limit": 8}], limits={"max_failures": 3, "concurrency": 1}
+    )
+    card = await run(config)
+    assert (card.lines[0].failed, card.lines[0].missing) == (3, 5)
