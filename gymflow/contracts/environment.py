@@ -62,7 +62,7 @@ class Manifest(Contract):
     session: str | None = Field(None, description="`module:Class` in this folder; without it the session is stateless.")
     session_parameters: dict[str, Any] = Field(default_factory=dict)
     sandbox: dict[str, Any] | None = None
-    offers: list[Offer] = ["messages"]
+    offers: list[Offer] = Field(default=["messages"])
     prompt: PromptTemplate | None = None
     reward_range: tuple[float, float] = (0.0, 1.0)
     pass_threshold: float | None = Field(

@@ -42,7 +42,7 @@ def config(url: str, rollouts: int, *, environment: str = "mcqa", tasks: int = T
         {
             "environments": [{"name": environment}],
             "repeats": max(1, round(rollouts / tasks)),
-            "models": {"policy": {"provider": "openai", "model": "fake", "base_url": url}},
+            "models": {"policy": {"provider": "openai", "model": "fake-model", "base_url": url}},
             "limits": {"concurrency": 256} | limits,
         }
     )
@@ -112,8 +112,8 @@ def bench_first(_: int, store: str) -> None:
             endpoint.stats(reset=True)
             began = time.time()
             subprocess.run(
-                [sys.executable, "-m", "cli.main", "eval", "run", "mcqa", "--base-url", endpoint.url, "--model", "fake"]
-                + ["--limit", "4", "--store", store, "--inline"],
+                f"{sys.executable} -m cli.main eval run mcqa --base-url {endpoint.url} --model fake-model --limit 4 "
+                f"--store {store} --inline".split(),
                 check=True,
                 capture_output=True,
             )
@@ -153,9 +153,7 @@ def bench_rescore(rollouts: int, store: str) -> None:
         play(config(endpoint.url, rollouts), store)
     began, before = time.monotonic(), cpu_s()
     report = asyncio.run(reverify("bench", {"mode": "lenient"}, store))
-    print(
-        f"{report.scored} rollouts rescored in {time.monotonic() - began:.1f} s ({cpu_s() - before:.1f} s CPU)"
-    )
+    print(f"{report.scored} rollouts rescored in {time.monotonic() - began:.1f} s ({cpu_s() - before:.1f} s CPU)")
 
 
 BENCHES = {
