@@ -14,7 +14,8 @@ from gymflow.analysis.diagnose.labelling import rules
 from gymflow.analysis.facts import facts
 from gymflow.contracts.diagnosis import Diagnosis
 from gymflow.contracts.outcome import FailureKind, StopReason, VerdictFailure
-from gymflow.contracts.verdict import VerdictRecord
+from gymflow.contracts.run import VerdictSet
+from gymflow.contracts.verdict import Verdict, VerdictRecord
 
 from .conftest import Planter, Said, Sample, answering, tool
 
@@ -210,6 +211,37 @@ def test_a_likely_wrong_gold_answer_is_suspect_only_with_a_reliable_agent(plante
     report = diagnosed(planter, planter.run("unreliable", [*unreliable, [answering(planter.gold(4))] * 3]))
     assert report.suspects == []
     assert {cause.cause for cause in report.causes} == {"never_right"}
+
+
+def test_verdicts_that_change_between_sets_make_a_task_suspect(planter: Planter) -> None:
+    run_id = planter.run("twice", [[answering(planter.gold(0))] * 2, [answering("B")]])
+
+    async def score_again() -> None:
+        judged = planter.environment.judged.model_copy(update={"version": "2"})
+        async with planter.store.writer(run_id) as writer:
+            await writer.add_verdict_set(VerdictSet(name="second", created_at=2.0, judged={"mcqa": judged}))
+            for at, passed in enumerate((True, False, True)):
+                await writer.commit_verdicts(
+                    [
+                        VerdictRecord(
+                            run_id=run_id,
+                            rollout_id=f"{run_id}-{at}",
+                            verdict_set="second",
+                            verdict_key=f"again{at}",
+                            verdict=Verdict(reward=float(passed), extracted_answer="A"),
+                            passed=passed,
+                            duration_s=0.0,
+                            judged=judged,
+                        )
+                    ]
+                )
+            await writer.finish()
+
+    asyncio.run(score_again())
+    [found] = diagnosed(planter, run_id).suspects
+    assert (found.task_id, found.reason) == ("q0", "verdicts_differ_between_sets")
+    assert found.detail == "1 of its verdicts changed from set first"
+    assert [(one.rollout_id, one.shows) for one in found.citations] == [("twice-1", "false")]
 
 
 def test_the_difference_to_an_earlier_run_is_divided_among_labels(planter: Planter) -> None:

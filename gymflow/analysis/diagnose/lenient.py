@@ -9,7 +9,7 @@ import pyarrow as pa
 from gymflow.contracts.run import RunDocument
 from gymflow.registry import Registry
 from gymflow.runtime.components import RunEnvironment, RunTask, run_environment
-from gymflow.runtime.rescoring import NOT_RERUN
+from gymflow.runtime.rescoring import NOT_RERUN, TASKS_KEPT
 from gymflow.runtime.scoring import score
 from gymflow.store import RunReader, StoredRollout
 
@@ -29,11 +29,12 @@ async def score_leniently(connection: duckdb.DuckDBPyConnection, reader: RunRead
     wanted = {plan_index for environment, plan_index in failing if environment in environments}
     if not wanted:
         return
+    tasks: dict[int, RunTask] = {}
     try:
         for environment in environments.values():
             await environment.verifier.open()
         for batch in reader.stored():
-            passing = await _passing(reader, [one for one in batch if one.plan_index in wanted], environments)
+            passing = await _passing(reader, [one for one in batch if one.plan_index in wanted], environments, tasks)
             if passing:
                 connection.register("_passing", pa.table({"rollout_id": passing}))
                 connection.execute("insert into facts.lenient select rollout_id from _passing")
@@ -44,14 +45,22 @@ async def score_leniently(connection: duckdb.DuckDBPyConnection, reader: RunRead
 
 
 async def _passing(
-    reader: RunReader, batch: list[StoredRollout], environments: Mapping[str, RunEnvironment]
+    reader: RunReader,
+    batch: list[StoredRollout],
+    environments: Mapping[str, RunEnvironment],
+    tasks: dict[int, RunTask],
 ) -> list[str]:
+    """Those that pass. `tasks` keeps prepared tasks, which repeats share."""
     slots = asyncio.Semaphore(AT_ONCE)
     timeout_s = reader.document.config.limits.verifier_timeout_s
 
     async def one(stored: StoredRollout) -> str | None:
         environment = environments[stored.environment]
-        task: RunTask = environment.task(stored.task)
+        task = tasks.get(stored.task_index)
+        if task is None:
+            if len(tasks) >= TASKS_KEPT:
+                tasks.clear()
+            task = tasks[stored.task_index] = environment.task(stored.task)
         async with slots:
             record = await score(
                 run_id=reader.run_id,
