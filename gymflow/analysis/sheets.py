@@ -369,7 +369,7 @@ def _cost_sheets(name: str, costs: Costs) -> Iterator[Sheet]:
 
 
 def _cells(found: Quantiles) -> Cells:
-    return [number(value, 2) for value in (found.mean, found.p50, found.p90, found.p99, found.max)]
+    return [number(value) for value in (found.mean, found.p50, found.p90, found.p99, found.max)]
 
 
 def _each(total: float | None, count: int) -> float | None:

@@ -1,0 +1,33 @@
+"""Report tables as markdown for the Prefect UI."""
+
+import pytest
+
+from gymflow.analysis.sheets import Sheet
+from tasks.artifacts import markdown, publish, slug
+
+
+def test_a_sheet_is_a_table_of_github_markdown() -> None:
+    text = markdown([Sheet("scores", ("agent", "score"), [("simple", "0.5"), ("other", "1.0")])], lead="two agents")
+    assert text == ("two agents\n\n### scores\n\n| agent | score |\n|---|---:|\n| simple | 0.5 |\n| other | 1.0 |\n")
+
+
+@pytest.mark.parametrize(
+    "name", ["a|b", "<script>alert(1)</script>", "![x](http://example.invalid)", "two\nlines", "`code`"]
+)
+def test_names_are_shown_as_they_are_and_break_no_table(name: str) -> None:
+    rows = markdown([Sheet("t", ("name",), [(name,)])]).splitlines()[-1]
+    assert rows.startswith("| ") and rows.endswith(" |")
+    inner = rows[2:-2]
+    for sign in "|<>![]`":
+        assert inner.count(sign) == inner.count("\\" + sign)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"), [("scorecard-mcqa temperature=0.5", "scorecard-mcqa-temperature-0-5"), ("Ä ", "report")]
+)
+def test_keys_have_what_prefect_allows(text: str, key: str) -> None:
+    assert slug(text) == key
+
+
+async def test_nothing_is_published_outside_of_a_flow_run() -> None:
+    await publish("key", [Sheet("t", ("name",), [])])
