@@ -103,6 +103,7 @@ class Divergence(Contract):
     turn: int
     passing_move: str
     failing_move: str
+    citations: list[Citation] = Field(min_length=2)
 
 
 class Suspect(Contract):

@@ -199,6 +199,12 @@ def test_the_first_divergence_of_the_closest_pair(planter: Planter) -> None:
     [found] = diagnosed(planter, run_id).divergences
     assert (found.task_id, found.passing, found.failing, found.turn) == ("q0", "parted-0", "parted-2", 2)
     assert (found.passing_move, found.failing_move) == ('look({"at": 3})', 'look({"at": 9})')
+    assert [(one.rollout_id, one.locator, one.shows) for one in found.citations] == [
+        ("parted-0", "verdict/passed", "true"),
+        ("parted-0", "turns/2/tool_calls/0/arguments", '{"at": 3}'),
+        ("parted-2", "verdict/passed", "false"),
+        ("parted-2", "turns/2/tool_calls/0/arguments", '{"at": 9}'),
+    ]
 
 
 def test_a_likely_wrong_gold_answer_is_suspect_only_with_a_reliable_agent(planter: Planter) -> None:

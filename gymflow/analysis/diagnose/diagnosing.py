@@ -10,8 +10,8 @@ import duckdb
 import pyarrow as pa
 
 from gymflow.analysis.diagnose.change import Losses, changes, losses
-from gymflow.analysis.diagnose.divergences import divergences, fetched
-from gymflow.analysis.diagnose.labelling import label
+from gymflow.analysis.diagnose.divergences import cite, confirmed, divergences, fetched
+from gymflow.analysis.diagnose.labelling import apply_rules, settle
 from gymflow.analysis.diagnose.lenient import score_leniently
 from gymflow.analysis.diagnose.limits import Limits, shipped_limits
 from gymflow.analysis.facts import current_set, facts
@@ -78,15 +78,14 @@ async def diagnose(
     before: Losses = {}
     if against is not None:
         earlier = store.run(against)
-        async with _labelled(store, earlier, None, limits) as connection:
+        async with _labelled(store, earlier, None, limits) as (connection, _):
             before = losses(connection)
         against = earlier.run_id
-    async with _labelled(store, reader, verdict_set, limits) as connection:
+    async with _labelled(store, reader, verdict_set, limits) as (connection, parted):
         [counts] = rows(connection, _COUNTS, {})
         buckets = [Buckets(**row) for row in _query(connection, "buckets", limits)]
         funnels = [_funnel(row) for row in _query(connection, "funnel", limits)]
         causes = _causes(connection, limits)
-        parted = divergences(connection, limits.divergences)
         suspects = [Suspect(**row) for row in rows(connection, _SUSPECTS, {})]
         proposals = [Proposal(**row) for row in _query(connection, "proposals", limits)]
         diagnosis = Diagnosis(
@@ -139,14 +138,17 @@ def look_first(proposals: list[Proposal], suspects: list[Suspect], parted: list[
 @asynccontextmanager
 async def _labelled(
     store: Store, reader: RunReader, verdict_set: str | None, limits: Limits
-) -> AsyncIterator[duckdb.DuckDBPyConnection]:
-    """The facts of a run with labels."""
+) -> AsyncIterator[tuple[duckdb.DuckDBPyConnection, list[Divergence]]]:
+    """The facts of a run with labels, and where its repeats part; what is cited for either has been checked."""
     chosen = verdict_set or current_set(reader)
     with facts(store, reader.run_id, chosen) as connection:
         await score_leniently(connection, reader)
         _find_loops(connection, reader, limits)
-        label(connection, reader.run_id, chosen, limits)
-        yield connection
+        apply_rules(connection, reader.run_id, chosen, limits)
+        parted = divergences(connection, limits.divergences)
+        cite(connection, parted)
+        settle(connection, reader.run_id, chosen)
+        yield connection, confirmed(connection, parted)
 
 
 def _find_loops(connection: duckdb.DuckDBPyConnection, reader: RunReader, limits: Limits) -> None:

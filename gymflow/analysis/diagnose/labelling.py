@@ -71,12 +71,9 @@ def rules() -> tuple[Rule, ...]:
     return tuple(sorted(found, key=lambda rule: rule.rank))
 
 
-def label(connection: duckdb.DuckDBPyConnection, run_id: str, verdict_set: str | None, limits: Limits) -> None:
-    """Fill `facts.rules`, `facts.citations`, `facts.checked` and `facts.labels` (rollout_id, cause). The tables `facts.lenient` and
-    `facts.loops` are there already.
-
-    A rule speaks of a rollout only if everything that it cites for it holds.
-    """
+def apply_rules(connection: duckdb.DuckDBPyConnection, run_id: str, verdict_set: str | None, limits: Limits) -> None:
+    """Fill `facts.rules`, `facts.suspects` and `facts.citations`: what the rules say of which rollout, and where that stands. The
+    tables `facts.lenient` and `facts.loops` are there already."""
     connection.execute(_TABLES)
     values = limits.model_dump() | {"run_id": run_id, "verdict_set": verdict_set}
     _execute(connection, _UNANIMOUS, values)
@@ -99,6 +96,11 @@ def label(connection: duckdb.DuckDBPyConnection, run_id: str, verdict_set: str |
     suspects = files(__package__).joinpath("suspects.sql").read_text()
     for statement in duckdb.extract_statements(suspects):
         _execute(connection, statement.query, values)
+
+
+def settle(connection: duckdb.DuckDBPyConnection, run_id: str, verdict_set: str | None) -> None:
+    """Check what was cited (`facts.checked`) and give each rollout its label (`facts.labels`: rollout_id, cause). A rule speaks of
+    a rollout only if everything that it cites for it holds."""
     check_citations(connection, run_id, verdict_set)
     connection.execute(_LABELS)
 
