@@ -136,8 +136,9 @@ class Planner:
         self, first_index: int = 0, first_chunk: int = 0, known: frozenset[tuple[int, str, int]] = frozenset()
     ) -> Iterator[PlannedRollout]:
         """Repeat by repeat, so that a run that is cut short has seen all tasks equally often. What is in `known` (task index,
-        agent, repeat) is planned already."""
-        size, index, listed = self.config.limits.chunk_size, first_index, 0
+        agent, repeat) is planned already. A shard has every n-th rollout of the whole plan, so that shards that grow by the same
+        repeats stay apart."""
+        size, index, listed, place = self.config.limits.chunk_size, first_index, 0, -1
         shard = self.config.shard
         for repeat in range(max((row.selected.repeats for row in self._rows), default=0)):
             for row in self._rows:
@@ -145,6 +146,7 @@ class Planner:
                     continue
                 seed = self._seed(row, repeat)
                 for agent in row.agents:
+                    place += 1
                     if (row.index, agent, repeat) in known:
                         continue
                     key = keys.rollout_key(
@@ -155,8 +157,7 @@ class Planner:
                         repeat=repeat,
                         occurrence=row.occurrence,
                     )
-                    mine = shard is None or index % shard.count == shard.index
-                    if mine:
+                    if shard is None or place % shard.count == shard.index:
                         yield PlannedRollout(
                             plan_index=index,
                             task_index=row.index,

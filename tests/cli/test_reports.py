@@ -118,3 +118,14 @@ def test_shards_become_one_run(here: Gym, store: Path) -> None:
     assert whole.json["merge"]["completed"] == 10 and whole.json["scorecard"]["lines"][0]["scored"] == 10
     once = here(*flags).json
     assert whole.json["scorecard"]["lines"][0]["score"] == once[0]["lines"][0]["score"]
+
+
+def test_shards_that_grow_by_the_same_repeats_stay_apart(here: Gym, store: Path) -> None:
+    flags: list[Any] = ["eval", "run", "arithmetic", "--limit", 5, "--inline", "--json"]
+    for shard in ("0/2", "1/2"):
+        assert here(*flags, "--shard", shard).code == 0
+    ids = [run["run_id"] for run in here("runs", "--json").json]
+    for run_id in ids:
+        assert here("eval", "run", "--resume", run_id, "--repeats", 3, "--inline", "--json").code == 0
+    whole = here("eval", "aggregate", *ids, "--into", "whole", "--json", "--inline").json["merge"]
+    assert (whole["planned"], whole["completed"], whole["equal"], whole["conflicts"]) == (15, 15, 0, [])
