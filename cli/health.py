@@ -7,6 +7,7 @@ from rich.console import Console
 
 from cli.terminal import one_line, print_json, results
 from gymflow.analysis.health import examine, load_thresholds
+from gymflow.analysis.health.sheets import health_line
 from gymflow.contracts.finding import Severity
 from gymflow.contracts.health import CheckResult, HealthReport
 from gymflow.errors import GateFailed, InputError
@@ -43,20 +44,6 @@ def worse(report: HealthReport, before: HealthReport) -> list[CheckResult]:
     """Checks that affect a larger share of this run's rollouts than of the other's."""
     shares = {check.check: _share(check, before) for check in before.checks}
     return [check for check in report.checks if _share(check, report) > shares.get(check.check, 0.0)]
-
-
-def health_line(report: HealthReport) -> str:
-    """One line under a scorecard."""
-    parts = [f"{report.healthy} of {report.rollouts} rollouts healthy"]
-    if report.unhealthy:
-        parts.append(
-            f"{report.unhealthy} unhealthy ({report.count('error')} errors, {report.count('warning')} warnings)"
-        )
-    if report.unobserved:
-        parts.append(f"{report.unobserved} unobserved")
-    if report.missing:
-        parts.append(f"{report.missing} missing")
-    return f"{', '.join(parts)}; {report.unobserved_share:.1%} of what applies could not be observed"
 
 
 def _share(check: CheckResult, report: HealthReport) -> float:

@@ -64,8 +64,8 @@ def put_scorecard(console: Console, card: Scorecard) -> None:
 
 
 def _put_health(console: Console, card: Scorecard) -> None:
-    from cli.health import health_line
     from gymflow.analysis.health import last_report
+    from gymflow.analysis.health.sheets import health_line
 
     report = last_report(Store(card.store).run(card.run_id))
     if report is not None:

@@ -30,18 +30,18 @@ select
     rollout_id, call, role, invocation, turn, parent, model, reported_model, response_id, status, http_status, error_kind,
     left(error_message, 300) as error_message, finish_reason, attempts, started_at, duration_s, prompt_tokens,
     completion_tokens, try_cast(parameters ->> '$.temperature' as double) as temperature,
-    strlen(trim(array_to_string(texts, ' ')))::bigint as said, len(functions)::bigint as asked, strlen(output)::bigint as bytes,
+    strlen(trim(array_to_string(texts, ' ')))::bigint as said, len(functions)::bigint as asked,
     hash(texts, list_transform(functions, lambda f: (f.name, f.arguments))) as content, t.chained, t.break_at
 from told
 left join (select rollout_id, call, chained, break_at from _tokens where run_id = $run_id) t using (rollout_id, call);
 
 create table facts.turns as
-select rollout_id, turn, invocation, call, tool_calls::bigint as tool_calls, step_messages is not null as answered
+select rollout_id, turn, invocation, call, tool_calls::bigint as tool_calls
 from turns where run_id = $run_id;
 
 create table facts.tools as
 select
-    rollout_id, turn, position, name, status, left(arguments, 300) as arguments, left(output, 300) as output,
+    rollout_id, turn, position, name, status, left(arguments, 300) as arguments,
     hash(arguments) as asked, hash(output) as told, started_at, ended_at
 from tool_calls where run_id = $run_id;
 
@@ -81,8 +81,7 @@ select
     c.content, c.temperature, coalesce(g.gaps, []) as gaps,
     list_contains(coalesce(g.gaps, []), 'no_model_calls') as calls_hidden,
     list_contains(coalesce(g.gaps, []), 'no_turns') as turns_hidden, r.low, r.high,
-    bool_or(o.extracted_answer is not null) over (partition by o.environment) as extracts,
-    bool_or(h.tool_calls > 0) over (partition by o.environment) as uses_tools
+    bool_or(o.extracted_answer is not null) over (partition by o.environment) as extracts
 from outcomes o
 left join held h on h.rollout_id = o.rollout_id
 left join called c on c.rollout_id = o.rollout_id
