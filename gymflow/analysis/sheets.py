@@ -89,7 +89,8 @@ def profile_sheets(profile: Profile) -> Iterator[Sheet]:
             (
                 _name(line),
                 estimate(line.score),
-                number(line.score.standard_error),
+                number(line.error_by_task),
+                number(line.score.standard_error) if line.score.groups != line.score.tasks else "-",
                 interval(line.score_t),
                 interval(line.score_bootstrap),
                 estimate(line.pass_rate),

@@ -110,7 +110,10 @@ class ProfileLine(Contract):
     highest: float | None
     least_repeats: int
     most_repeats: int
-    score: Estimate
+    score: Estimate = Field(
+        description="Its standard error is clustered by `cluster` where tasks have one, else by task."
+    )
+    error_by_task: float | None = Field(description="Standard error of the score clustered by task alone.")
     score_t: Interval | None = Field(description="Student's t for the same score, not confined to the reward range.")
     score_bootstrap: Interval | None
     pass_rate: Estimate

@@ -96,6 +96,7 @@ def _lines(
                 lowest=lowest,
                 highest=highest,
                 score=quality.score(),
+                error_by_task=quality.error_by_task(),
                 score_t=quality.score_t(),
                 score_bootstrap=quality.score_bootstrap(),
                 pass_rate=pass_rates[key],

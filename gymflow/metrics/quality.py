@@ -75,6 +75,10 @@ class Quality:
         """Mean over tasks of the mean reward."""
         return self.mean(self.scored.mean, self.bounds, self.scored.clusters)
 
+    def error_by_task(self) -> float | None:
+        """Standard error of the score clustered by task alone, whatever clusters the tasks have."""
+        return clustered_error(self.scored.mean).standard_error
+
     def score_t(self) -> Interval | None:
         """Student's t for the score, not confined to the range of the rewards."""
         if not len(self.scored.mean):

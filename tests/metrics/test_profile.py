@@ -63,6 +63,8 @@ def test_pass_at_k_is_over_tasks_with_k_scored_rollouts_and_says_how_many(line: 
 
 def test_clusters_are_the_groups_of_the_error(line: ProfileLine) -> None:
     assert line.score.groups == 3  # p, s, and the task without a cluster; the unscored one is in no mean
+    assert line.error_by_task == pytest.approx(np.std([1, 0.5, 0.25, 0, 1], ddof=1) / np.sqrt(5))
+    assert line.score.standard_error != line.error_by_task
     assert line.average_of[0].estimate.standard_error is None
     assert "clustered" in (line.average_of[0].estimate.reason or "")
 
