@@ -26,7 +26,7 @@ def test_the_verifier_digest_is_pinned(tmp_path: Path) -> None:
     (tmp_path / "verifiers" / "same.py").write_text(VERIFIER)
     assert (
         Registry([tmp_path]).verifier_digest("same")
-        == "27cd8d17a345a1a099d82c1f1bf0ccccabe3c930ff202d9cd08c0c9bd6a0279f"
+        == "8bb9dffe1df0457d659eae16a2fc5aec04e3ff4f7f5fffb269e67dbf802eea63"
     )
 
 
