@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from gymflow.contracts.outcome import FailureKind, Status, StopReason, VerdictFailure
-from gymflow.contracts.trajectory import CallTokens, Gap, ModelCall
+from gymflow.contracts.trajectory import Gap, ModelCall
 from gymflow.contracts.verdict import Verdict, VerdictRecord
 from gymflow.errors import InputError
 from gymflow.interop import ours
 from gymflow.interop.lines import Lines, rows_of
-from gymflow.interop.rebuilding import Item, Rebuilder, conversation, is_own
+from gymflow.interop.rebuilding import Item, Rebuilder, conversation, is_own, token_ids
 from gymflow.interop.rollouts import OURS, ForeignRollout, OwnRollout
 from gymflow.models.dialects.responses import decode_usage
 
@@ -96,6 +96,13 @@ def _rollout(row: Row, inputs: dict[tuple[Any, Any], Row], where: str) -> Foreig
     return _foreign(row, _task_row(task, row), response if isinstance(response, dict) else {}, where)
 
 
+def foreign_of(row: Row, where: str) -> ForeignRollout:
+    """A rollout line that is not ours, on its own."""
+    found = _rollout(row, {}, where)
+    assert isinstance(found, ForeignRollout)
+    return found
+
+
 def _is_of_task(name: str) -> bool:
     return name not in RESULT_FIELDS and not name.startswith(("_ng_", "ng_"))
 
@@ -168,30 +175,9 @@ _TOKEN_FIELDS = ("prompt_token_ids", "generation_token_ids", "generation_log_pro
 
 
 def _answer(rebuilder: Rebuilder, answer: list[Item]) -> None:
-    bearer = next((item for item in answer if item.get("generation_token_ids")), None)
-    tokens = None
-    if bearer is not None:
-        prompt, before = bearer.get("prompt_token_ids") or [], _ids_before(rebuilder.calls)
-        chained = bool(before) and prompt[: len(before)] == before
-        completion = bearer["generation_token_ids"]
-        tokens = CallTokens(
-            chained=chained,
-            prompt_token_ids=prompt[len(before) :] if chained else prompt,
-            completion_token_ids=completion,
-            logprobs=bearer.get("generation_log_probs") or [None] * len(completion),
-        )
+    bearer: Item = next((item for item in answer if item.get("generation_token_ids")), {})
     kept = [{name: value for name, value in item.items() if name not in _TOKEN_FIELDS} for item in answer]
-    rebuilder.answer(kept, tokens=tokens)
-
-
-def _ids_before(calls: list[ModelCall]) -> list[int]:
-    """Prompt and completion ids of the last call, with all that it continues."""
-    ids: list[int] = []
-    for call in calls:
-        if call.tokens is None:
-            return []
-        ids = [*(ids if call.tokens.chained else []), *call.tokens.prompt_token_ids, *call.tokens.completion_token_ids]
-    return ids
+    rebuilder.answer(kept, tokens=rebuilder.tokens(*(bearer.get(name) for name in _TOKEN_FIELDS)))
 
 
 def _gaps(rebuilder: Rebuilder) -> list[Gap]:
@@ -310,7 +296,7 @@ def _with_tokens(calls: list[ModelCall]) -> list[Item]:
             items += call.new_input
         output = list(call.output)
         if call.tokens is not None and output:
-            whole = _ids_before(calls[: number + 1])
+            whole = token_ids(calls[: number + 1])
             completion = call.tokens.completion_token_ids
             output[-1] = output[-1] | {
                 "prompt_token_ids": whole[: len(whole) - len(completion)],

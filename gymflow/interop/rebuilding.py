@@ -85,6 +85,21 @@ class Rebuilder:
         self._new = []
         return call_record
 
+    def tokens(
+        self, prompt: list[int] | None, completion: list[int] | None, logprobs: list[float | None] | None
+    ) -> CallTokens | None:
+        """The next call's ids, given whole: chained where they begin with those of the call before."""
+        if not completion:
+            return None
+        prompt, before = prompt or [], token_ids(self.calls)
+        chained = bool(before) and prompt[: len(before)] == before
+        return CallTokens(
+            chained=chained,
+            prompt_token_ids=prompt[len(before) :] if chained else prompt,
+            completion_token_ids=completion,
+            logprobs=logprobs or [None] * len(completion),
+        )
+
     def observe(self, items: list[Item], *, error: bool = False, times: tuple[float, float] | None = None) -> None:
         """What came back to the model: tool outputs, and messages of a user or an environment."""
         messages: list[Item] = []
@@ -110,6 +125,16 @@ class Rebuilder:
         self.trajectory.stop_reason = stop_reason
         self.trajectory.gaps = [Gap(code="imported"), *gaps]
         return self.trajectory
+
+
+def token_ids(calls: Iterable[ModelCall]) -> list[int]:
+    """Prompt and completion ids of the last of these calls, with what it continues; empty where one has none."""
+    ids: list[int] = []
+    for call in calls:
+        if call.tokens is None:
+            return []
+        ids = [*(ids if call.tokens.chained else []), *call.tokens.prompt_token_ids, *call.tokens.completion_token_ids]
+    return ids
 
 
 def text_of(value: Any) -> str:
