@@ -92,10 +92,10 @@ def test_one_request_that_is_never_answered_fails_alone(here: Gym) -> None:  # m
 def test_an_overloaded_endpoint_costs_time_and_nothing_else(here: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli.live, "QUIET_S", 0.3)
     with start_endpoint(error_rate=0.3, error_status=503, retry_after="0") as endpoint:
-        ended = here(*RUN, "--base-url", endpoint.url, "--model", "fake-model")
+        ended = here(*RUN, "--repeats", "2", "--base-url", endpoint.url, "--model", "fake-model")
         stats = endpoint.stats()
     [line] = ended.json[0]["lines"]
-    assert ended.code == 0 and (line["scored"], line["failed"]) == (100, 0)
-    line_now_and_then = r"\d\d:\d\d:\d\d  \d+/100 rollouts  \d running .* tok/s  left "
+    assert ended.code == 0 and (line["scored"], line["failed"]) == (40, 0)
+    line_now_and_then = r"\d\d:\d\d:\d\d  \d+/40 rollouts  \d running .* tok/s  left "
     assert re.search(line_now_and_then, ended.err) and "\x1b" not in ended.err
-    assert stats["errors"] > 10 and stats["requests"] == 100 + stats["errors"]
+    assert stats["errors"] > 10 and stats["requests"] == 40 + stats["errors"]

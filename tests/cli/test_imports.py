@@ -46,7 +46,5 @@ def test_commands_that_read_and_runs_without_a_server_do_not_import_prefect(stor
         ["runs"],
         ["show", "latest"],
         ["sql", "select count(*) from rollouts"],
-        ["list", "environments"],
-        ["eval", "reverify", "latest"],
     ]
     assert "prefect" not in loaded(COMMANDS.format(commands=commands))

@@ -60,6 +60,7 @@ def test_json_and_tables_on_a_terminal_hold_no_commands(terminal: Callable[..., 
     assert drawn.wait() == 0 and "␛[2J␇\\x9b" in drawn.text and "text" in drawn.text
 
 
+@pytest.mark.slow
 def test_what_is_longer_than_the_screen_goes_through_the_pager(terminal: Callable[..., Terminal], store: Path) -> None:
     Store(store).layout.runs.mkdir(parents=True)
     screen = terminal("sql", "select range as n from range(5000)", rows=20, PAGER="sed s/^/paged:/")
@@ -70,6 +71,7 @@ def test_what_is_longer_than_the_screen_goes_through_the_pager(terminal: Callabl
     assert missing.wait() == 0 and missing.text.split()[-1] == "99"
 
 
+@pytest.mark.slow
 def test_a_terminal_without_unicode_and_a_reader_that_leaves_are_no_errors(
     gym: Callable[..., Ran], store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
