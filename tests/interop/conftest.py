@@ -1,6 +1,8 @@
 """Runs of ours to export, and what two stores hold of a run."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,22 @@ def held(store: Store, run_id: str) -> Held:
         },
         "artifacts": sorted(path.name for path in store.layout.artifacts.rglob("*") if path.is_file()),
     }
+
+
+@pytest.fixture(scope="session")
+def play(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, RunConfig], Store]]:
+    """`play(name, config)`: a store with the run `r`, made once a session for each name."""
+    stores: dict[str, Store] = {}
+
+    def once(name: str, config: RunConfig) -> Store:
+        if name not in stores:
+            root = tmp_path_factory.mktemp("exchange") / "store"
+            with contextlib.suppress(RunIncomplete), asyncio.Runner() as runner:
+                runner.run(evaluate(config, "r", str(root)))
+            stores[name] = Store(root)
+        return stores[name]
+
+    yield once
 
 
 @pytest.fixture

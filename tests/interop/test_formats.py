@@ -1,5 +1,6 @@
 """ATIF, Inspect logs and trajectory records: foreign ones become runs with their gaps, ours come back whole."""
 
+import asyncio
 import json
 import struct
 import zipfile
@@ -41,31 +42,45 @@ def rows(store: Store, sql: str) -> list[tuple[Any, ...]]:
         return connection.execute(sql).fetchall()
 
 
-@pytest.mark.parametrize("format", FORMATS)
-async def test_an_agents_run_comes_back_whole(format: str, played: Any, round_trip: Any) -> None:
-    rules = [{"contains": "zzz", "text": ""}, *CALLS]
-    store = await played(scripted(environments=[{"name": "arithmetic", "limit": 3}], rules=rules, repeats=2))
-    before, after = await round_trip(store, format, OUTPUTS[format])
-    assert before == after and len(before["records"]) == 6
+@pytest.fixture(scope="session")
+def agents_run(play: Any) -> Store:
+    """Three tasks, two repeats, three turns each: reasoning, a good call, a malformed and an unknown one."""
+    return play("agent", scripted(environments=[{"name": "arithmetic", "limit": 3}], rules=CALLS, repeats=2))
 
 
-@pytest.mark.parametrize("format", ["atif", "inspect", "ng-trajectory"])
-async def test_failed_rollouts_come_back_too(format: str, played: Any, round_trip: Any) -> None:
+@pytest.fixture(scope="session")
+def failing_run(play: Any) -> Store:
+    """Of four rollouts infrastructure failed one; scored by two verifiers."""
     rules = [
         {"contains": "?", "error": {"status": 500, "message": "down", "retryable": False}, "times": 1},
         {"text": "The answer is (A)."},
     ]
-    store = await played(scripted(rules=rules, limits={"max_attempts": 1, "concurrency": 1}))
-    before, after = await round_trip(store, format, OUTPUTS[format])
-    assert before == after and {one["rollout"]["status"] for one in before["records"]} == {"completed", "failed"}
+    store: Store = play("failing", scripted(rules=rules, limits={"max_attempts": 1, "concurrency": 1}))
+    asyncio.run(rescore(store, "r", Change({"mode": "lenient"}), Registry()))
+    return store
+
+
+@pytest.mark.parametrize("format", FORMATS)
+async def test_an_agents_run_comes_back_whole(format: str, agents_run: Store, round_trip: Any) -> None:
+    before, after = await round_trip(agents_run, format, OUTPUTS[format])
+    assert before == after and len(before["records"]) == 6
+
+
+@pytest.mark.parametrize("format", FORMATS)
+async def test_failed_rollouts_and_earlier_verdict_sets_come_back_too(
+    format: str, failing_run: Store, round_trip: Any
+) -> None:
+    before, after = await round_trip(failing_run, format, OUTPUTS[format])
+    assert before == after and len(before["sets"]) == 2
+    assert {one["rollout"]["status"] for one in before["records"]} == {"completed", "failed"}
 
 
 @pytest.mark.parametrize("format", ["atif", "inspect", "ng-trajectory"])
 async def test_what_a_format_shows_by_itself_is_read_without_our_own_part(
-    format: str, played: Any, store: Path, tmp_path: Path, place: Store
+    format: str, agents_run: Store, tmp_path: Path
 ) -> None:
     """Another tool's reader has no use for what we keep beside a format's fields; without it a run is still there."""
-    ours = await played(scripted(environments=[{"name": "arithmetic", "limit": 2}], rules=CALLS))
+    ours = agents_run
     output = tmp_path / ("out" if format == "atif" else "out.json" if format == "inspect" else "out.jsonl")
     export_run(ours, "r", format, output)
     for file in output.glob("0*.json") if output.is_dir() else [output]:
@@ -74,7 +89,7 @@ async def test_what_a_format_shows_by_itself_is_read_without_our_own_part(
         )
     other = Store(tmp_path / "other")
     report = await import_file(other, output, format, Registry(), run_id="r")
-    assert (report.tasks, report.rollouts, report.completed, report.scored) == (2, 2, 2, 2)
+    assert (report.tasks, report.rollouts, report.completed, report.scored) == (3, 6, 6, 6)
     for table, columns in (
         ("outcomes", "task_id, repeat, reward"),
         ("tool_calls", "name, output"),

@@ -10,6 +10,7 @@ from gymflow.errors import InputError
 from gymflow.interop.exchange import export_run, import_file
 from gymflow.registry import Registry
 from gymflow.runtime.rescoring import Change, rescore
+from gymflow.sandboxes.local.platform import bubblewrap
 from gymflow.store import Store, connect
 from tests.support.runs import scripted
 
@@ -26,8 +27,21 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "hotpotqa_qa": ("exact", {"pattern": r'"answer":\s*"([^"]*)"', "match": "normalized"}),
     "xlam_fc": ("tool_calls", {}),
     "single_step_tool_use_with_argument_comparison": ("tool_calls", {}),
+    "swe_pivot": ("tool_calls", {}),
+    "terminal_multi_harness": ("tool_calls", {}),
+    "code_gen": ("stdin_stdout", {}),
 }
-"""Family -> the verifier whose rewards are the published ones."""
+"""Family -> the verifier whose rewards are the published ones. GPQA and structured outputs, whose rows were not published, are
+scored from their prompts in tests/verifiers/test_peer_rollouts.py."""
+
+OTHERWISE = {
+    "terminal_multi_harness-1": (
+        1.0,
+        0.0,
+        "the expected batch is `ordered`: write_stdin, then exec_command; the answer has them the other way round",
+    ),
+}
+"""Rollout -> published reward, ours, and why the published one is wrong."""
 
 
 @pytest.fixture
@@ -57,19 +71,29 @@ async def test_every_published_file_becomes_a_run(place: Store) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 async def test_rescoring_agrees_with_the_published_reward(family: str, place: Store) -> None:
     verifier, parameters = FAMILIES[family]
+    if verifier == "stdin_stdout" and isinstance(bubblewrap(), str):
+        pytest.skip(str(bubblewrap()))
     report = await import_file(
-        place, PEERS / f"{family}.jsonl", "nemo-gym", Registry(), verifier=verifier, parameters=parameters, run_id="r"
+        place,
+        PEERS / f"{family}.jsonl",
+        "nemo-gym",
+        Registry(),
+        verifier=verifier,
+        parameters=parameters,
+        run_id=family,
     )
     assert report.misfits == 0
-    done = await rescore(place, "r", Change(), Registry())
+    done = await rescore(place, family, Change(), Registry())
     assert done.scored == report.rollouts and done.previous == report.verdict_set
     pairs = rows(
         place,
-        f"""select o.reward, n.reward, n.outcome from outcomes o join outcomes n using (rollout_id)
+        f"""select rollout_id, o.reward, n.reward from outcomes o join outcomes n using (rollout_id)
             where o.verdict_set = '{done.previous}' and n.verdict_set = '{done.verdict_set}'""",
     )
     assert len(pairs) == 2
-    assert all(before == now for before, now, _ in pairs), pairs
+    for rollout, published, ours in pairs:
+        expected = OTHERWISE[rollout][:2] if rollout in OTHERWISE else (published, published)
+        assert (published, ours) == expected, rollout
 
 
 async def test_without_a_verifier_of_ours_rewards_are_kept_and_rescoring_is_refused(place: Store) -> None:
@@ -192,20 +216,7 @@ async def test_what_cannot_be_read_is_named(line: Any, message: str, place: Stor
     assert place.runs() == []
 
 
-@pytest.mark.parametrize("format", ["nemo-gym"])
-async def test_a_run_of_ours_comes_back_whole(format: str, played: Any, round_trip: Any) -> None:
-    rules = [
-        {"contains": "?", "error": {"status": 500, "message": "down", "retryable": False}, "times": 1},
-        {"text": "The answer is (A)."},
-    ]
-    store = await played(scripted(rules=rules, repeats=2, limits={"max_attempts": 1, "concurrency": 1}))
-    await rescore(store, "r", Change({"mode": "lenient"}), Registry())
-    before, after = await round_trip(store, format)
-    assert before == after
-    assert len(before["records"]) == 8 and len(before["sets"]) == 2
-
-
-async def test_an_agents_run_comes_back_whole(played: Any, round_trip: Any) -> None:
+async def test_a_run_with_snapshots_comes_back_whole(played: Any, round_trip: Any) -> None:
     config = scripted(environments=[{"name": "word_guess", "limit": 2}], rules=[{"text": "apple"}])
     store = await played(config)
     before, after = await round_trip(store, "nemo-gym")
