@@ -26,6 +26,9 @@ from gymflow.verifiers import Evidence, VerifierError
 NOT_RERUN = ("recorded", "live")
 """Verifiers whose verdict came from what is gone: a running system, or an environment's own word."""
 
+STORED_AT_ONCE = 512
+"""Rollouts that are read, scored and committed together."""
+
 TASKS_KEPT = 20_000
 """Prepared tasks held while rescoring; repeats of a task share one."""
 
@@ -198,7 +201,10 @@ async def complete_set(
                 refused=refused,
             )
 
-    for batch in reader.stored():
+    # A batch is durable as a whole: where each verdict costs a call, few are at stake.
+    judging = any(environment.judge is not None for environment in environments.values())
+    at_once = reader.document.config.limits.concurrency if judging else STORED_AT_ONCE
+    for batch in reader.stored(batch_size=at_once):
         if stopping():
             break
         scoring = []

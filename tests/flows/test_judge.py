@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from flows.reverify import reverify
+from gymflow.collecting import collect
 from gymflow.contracts.model import Sampling
 from gymflow.contracts.run import RunConfig
 from gymflow.errors import InputError
@@ -132,6 +133,38 @@ async def test_a_judge_that_misses_a_fixture_stops_the_run(run, judged, store):
     with pytest.raises(InputError, match="near_miss"):
         await run(judged(judge=[{"text": grade("correct")}]))
     assert Store(store).runs() == []
+
+
+async def test_another_judge_reverifies_a_run(run, rows, store, judged):
+    await run(judged())
+    strict = {"model": "strict", "parameters": {"rules": [{"text": grade("incorrect")}]}}
+    report = await reverify("r", {}, str(store), judge=strict)
+    assert (report.lines[0].old_score, report.lines[0].new_score, report.lines[0].lost) == (1.0, 0.0, 4)
+    before, now = report.changes[0].judge
+    assert (before["model"], now["model"]) == ("grader", "strict")
+    assert all(flip.new_reason == "incorrect: Because." for flip in report.flips)
+
+
+async def test_failed_only_asks_the_judge_again_for_what_it_did_not_judge(run, rows, store, judged):
+    rules = [{"contains": "Is b ", "error": {"status": 500, "message": "overloaded", "retryable": False}}, *JUDGE]
+    card = await run(judged(judge=rules))
+    assert card.lines[0].failures == {"judge_error": 1}
+    report = await reverify("r", {}, str(store), judge={"parameters": {"rules": JUDGE}}, failed_only=True)
+    assert (report.scored, report.reused, report.lines[0].recovered, report.lines[0].without) == (1, 3, 1, 0)
+    sets = rows("select verdict_set, refers_to from verdict_sets order by position")
+    assert sets[1][1] == sets[0][0]
+    assert rows("select outcome, count(*) from outcomes where is_current group by 1") == [("scored", 4)]
+    assert rows(f"select count(*) from judge_calls where verdict_set = '{sets[1][0]}'") == [(1,)]
+
+
+async def test_a_trainer_collects_judged_samples(judged, store):
+    config = judged()
+    folder, models = config.environments[0].name, config.models
+    rewards = [
+        sample.verdict.verdict.reward
+        async for sample in collect(folder, model=models["policy"], judge=models["judge"], store=store)
+    ]
+    assert rewards == [1.0] * 4
 
 
 async def test_another_judge_on_resume_starts_a_new_verdict_set(run, rows, judged):
