@@ -9,6 +9,7 @@ from gymflow.config import apply_overrides, load_config, parse_assignments, pars
 from gymflow.contracts.model import Sampling
 from gymflow.contracts.run import RunConfig
 from gymflow.errors import InputError
+from gymflow.interop import IMPORTED
 from gymflow.models.providers import PROVIDERS
 from gymflow.registry import Registry
 from gymflow.suggest import did_you_mean
@@ -128,6 +129,10 @@ SAMPLING_FLAGS = tuple(name for name in Sampling.model_fields if name != "extra"
 
 def resumed_config(config: RunConfig, options: RunOptions) -> RunConfig:
     """The configuration of an existing run with what this command changes; selection and repeats may grow."""
+    if any(spec.provider == IMPORTED for spec in config.models.values()):
+        raise InputError(
+            "the run was imported: nothing can be sampled for it here; `gym eval reverify` scores what it holds again"
+        )
     document = config.model_dump(mode="json", exclude_unset=True)
     if options.environments:
         document["environments"] = [_selection(name, options) for name in options.environments]

@@ -6,6 +6,9 @@ from typing import Any
 from gymflow.errors import InputError
 from gymflow.suggest import did_you_mean
 
+IMPORTED = "imported"
+"""Split, harness and model provider of rollouts that were not sampled here."""
+
 FORMATS = {
     "nemo-gym": ("nemo_gym", "NVIDIA NeMo Gym rollouts, JSON Lines"),
     "ng-trajectory": ("ng_trajectory", "NeMo Gym rollouts with their trajectory records, JSON Lines"),

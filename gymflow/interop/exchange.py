@@ -14,8 +14,8 @@ from gymflow.contracts.environment import Manifest
 from gymflow.contracts.exchange import ExportReport, ImportReport
 from gymflow.contracts.run import VerdictSet
 from gymflow.errors import InputError
-from gymflow.interop import format_module
-from gymflow.interop.importing import IMPORTED, Source, Target, import_foreign
+from gymflow.interop import IMPORTED, format_module
+from gymflow.interop.importing import Source, Target, import_foreign
 from gymflow.interop.ours import own_rollouts
 from gymflow.interop.restoring import restore
 from gymflow.interop.rollouts import ForeignRollout, OwnRollout

@@ -28,13 +28,12 @@ from gymflow.contracts.run import (
 )
 from gymflow.contracts.task import Task
 from gymflow.contracts.verdict import Judged, VerdictRecord
+from gymflow.interop import IMPORTED
 from gymflow.interop.rollouts import ForeignRollout, OwnRollout
 from gymflow.runtime.rollout import total_usage
 from gymflow.store import Store, rollout_id
 from gymflow.verifiers import Verifier
 
-IMPORTED = "imported"
-"""Split, harness and provider of what was not run here."""
 CHUNK = 256
 
 Source = Callable[[], Iterator[ForeignRollout | OwnRollout]]

@@ -19,6 +19,8 @@ def test_published_rollouts_are_imported_reverified_and_exported(gym: Any, tmp_p
     assert report["lines"][0]["rollouts"] == 2 and report["changes"][0]["verifier"] == ["nemo-gym", "mcqa"]
     shown = gym("eval", "reverify", "peer", "--set", "verifier.mode=lenient")
     assert "the verifier is unchanged, all 2 verdicts were reused" in shown.out
+    resumed = gym("eval", "run", "--resume", "peer", "--inline")
+    assert resumed.code == 2 and "the run was imported" in resumed.err
     output = tmp_path / "out.jsonl"
     exported = gym("eval", "export", "peer", "--format", "nemo-gym", "--output", str(output), "--json")
     assert exported.json["rollouts"] == 2 and exported.json["files"][0] == str(output)
