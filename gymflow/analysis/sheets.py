@@ -77,7 +77,8 @@ def profile_sheets(profile: Profile) -> Iterator[Sheet]:
         (
             "environment, agent",
             f"score {confidence}",
-            "SE",
+            "SE by task",
+            "by cluster",
             "t",
             "bootstrap",
             "pass rate",

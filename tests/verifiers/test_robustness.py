@@ -206,5 +206,5 @@ def test_long_texts_are_read_in_time(text: str, score: Any, said: Any) -> None:
     ):
         begun = time.process_time()
         verdict = score(verifier, row, said(text), parameters)
-        assert time.process_time() - begun < 1.0, verifier
+        assert time.process_time() - begun < 20.0, verifier  # seconds; backtracking would take hours
         assert verdict.reward == 0.0
