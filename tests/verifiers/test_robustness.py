@@ -204,7 +204,7 @@ def test_long_texts_are_read_in_time(text: str, score: Any, said: Any) -> None:
         (Math, {"expected_answer": "5"}, {"extraction": "lenient", "timeout_s": 5.0}),
         (Math, {"expected_answer": "x+1"}, {"extraction": "lenient", "timeout_s": 5.0}),
     ):
-        begun = time.process_time()
+        begun = time.thread_time()
         verdict = score(verifier, row, said(text), parameters)
-        assert time.process_time() - begun < 20.0, verifier  # seconds; backtracking would take hours
+        assert time.thread_time() - begun < 1.0, verifier  # CPU seconds of this thread; backtracking would take hours
         assert verdict.reward == 0.0
