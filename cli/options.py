@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from gymflow.config import apply_overrides, load_config, parse_assignments, parse_vary
-from gymflow.contracts.model import Sampling
 from gymflow.contracts.run import RunConfig
 from gymflow.errors import InputError
 from gymflow.interop import IMPORTED
 from gymflow.models.providers import PROVIDERS
 from gymflow.registry import Registry
-from gymflow.suggest import did_you_mean
+from gymflow.suggest import closest, did_you_mean
 
 DEFAULT_KEY = "OPENAI_API_KEY"
 
@@ -108,6 +107,11 @@ def _models(options: RunOptions) -> dict[str, Any]:
 def _model(name: str, options: RunOptions) -> dict[str, Any]:
     provider, _, served = name.partition(":")
     if provider not in PROVIDERS:
+        if options.base_url is None and (meant := closest(provider, PROVIDERS)):
+            raise InputError(
+                f"--model {name}: there is no provider {provider!r}; did you mean {meant}? A served name of that spelling is "
+                f"written openai:{name}"
+            )
         provider, served = "openai", name
     spec: dict[str, Any] = {"provider": provider, "model": served}
     if provider in ("openai", "anthropic", "vllm"):
@@ -124,28 +128,35 @@ def _shard(text: str) -> dict[str, int]:
     return {"index": int(index), "count": int(count)}
 
 
-SAMPLING_FLAGS = tuple(name for name in Sampling.model_fields if name != "extra")
-
-
 def resumed_config(config: RunConfig, options: RunOptions) -> RunConfig:
     """The configuration of an existing run with what this command changes; selection and repeats may grow."""
     if any(spec.provider == IMPORTED for spec in config.models.values()):
         raise InputError(
             "the run was imported: nothing can be sampled for it here; `gym eval reverify` scores what it holds again"
         )
+    for flag in ("models", "benchmark", "tasks", "vary", "shard"):
+        if getattr(options, flag):
+            name = flag.removesuffix("s") if flag in ("models", "tasks") else flag
+            raise InputError(f"--{name} does not go with --resume: a run keeps its own; start a new run for another")
     document = config.model_dump(mode="json", exclude_unset=True)
     if options.environments:
         document["environments"] = [_selection(name, options) for name in options.environments]
     for selection in document["environments"]:
-        if options.limit is not None:
-            selection["limit"] = options.limit
-    if options.repeats is not None:
-        document["repeats"] = options.repeats
+        selection |= {
+            name: value for name, value in (("limit", options.limit), ("split", options.split)) if value is not None
+        }
+        if options.harness:
+            selection["harness"] = {"name": options.harness}
+    for model in document.get("models", {}).values():
+        reached = {"base_url": options.base_url, "api": options.api}
+        if options.api_key_env:
+            reached["api_key"] = f"${{env:{options.api_key_env}}}"
+        model |= {name: value for name, value in reached.items() if value is not None}
+    simple = {"repeats": options.repeats, "seed": options.seed, "reuse": options.reuse}
+    document |= {name: value for name, value in simple.items() if value is not None}
+    document |= {name: True for name in ("strict_routing", "skip_bad_rows") if getattr(options, name)}
     if options.concurrency is not None:
         document.setdefault("limits", {})["concurrency"] = options.concurrency
-    if options.base_url is not None:
-        for model in document.get("models", {}).values():
-            model["base_url"] = options.base_url
     if sampling := {name: value for name, value in options.sampling.items() if value is not None}:
         document["sampling"] = document.get("sampling", {}) | sampling
     return apply_overrides(RunConfig.model_validate(document), parse_assignments(options.assignments))

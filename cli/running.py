@@ -18,7 +18,7 @@ from cli.terminal import plain
 from gymflow.config import expand_vary
 from gymflow.contracts.report import Scorecard
 from gymflow.contracts.run import RunConfig
-from gymflow.errors import RunIncomplete
+from gymflow.errors import InputError, RunIncomplete
 from gymflow.metrics.scorecard import scorecard
 from gymflow.paths import store_root
 from gymflow.runtime.active import ActiveRun, watcher
@@ -46,6 +46,10 @@ def run_evaluations(
     if resume is None:
         runs: list[tuple[RunConfig, str | None]] = [(one, None) for one in expand_vary(run_config(options, file))]
     else:
+        if file is not None:
+            raise InputError(
+                "--config does not go with --resume: a run keeps its configuration; --set changes a field of it"
+            )
         document = Store(root).run(Store(root).resolve_run_id(resume)).document
         runs = [(resumed_config(document.config, options), document.run_id)]
     cards: list[Scorecard] = []

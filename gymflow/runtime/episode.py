@@ -18,6 +18,7 @@ from gymflow.errors import RolloutFailure, StopEpisode
 from gymflow.items import function_calls
 from gymflow.models.base import Item, ModelRequest, ModelResponse
 from gymflow.models.client import ModelClient
+from gymflow.runtime.plugins import own_doing
 from gymflow.runtime.tools import Parsed, parse_call
 
 T = TypeVar("T")
@@ -129,6 +130,9 @@ class Episode:
             record.status = "unknown_tool" if parsed.status == "unknown_tool" else "malformed"
         else:
             result = await self._ask(self.session.call(record.name, parsed.arguments), f"tool {record.name}")
+            if not isinstance(result, ToolResult):
+                message = f"the session's tool {record.name} returned {type(result).__name__}, not a ToolResult"
+                raise RolloutFailure(FailureKind.ENVIRONMENT_ERROR, message)
             record.status = "error" if result.error else "ok"
         record.output = result.output
         record.ended_at = time.time()
@@ -149,7 +153,9 @@ async def asked(answer: Awaitable[T], what: str, timeout_s: float) -> T:
     except TimeoutError as error:
         message = f"the session did not answer {what} within {timeout_s:g} s"
         raise RolloutFailure(FailureKind.ENVIRONMENT_ERROR, message, cause=error) from error
-    except Exception as error:
+    except BaseException as error:
+        if not own_doing(error):
+            raise
         message = f"the session failed in {what}: {type(error).__name__}: {error}"
         raise RolloutFailure(FailureKind.ENVIRONMENT_ERROR, message, cause=error) from error
 

@@ -81,9 +81,11 @@ class Planner:
         self.selected = self._select()
         self._rows: list[_Row] = []
 
-    def tasks(self, first_index: int = 0, known: Mapping[tuple[str, str], int] | None = None) -> Iterator[PlannedTask]:
-        """The tasks of the selection in dataset order. A task of `known` (environment, row digest) keeps its index and is not
-        yielded again."""
+    def tasks(
+        self, first_index: int = 0, known: Mapping[tuple[str, str], tuple[int, str]] | None = None
+    ) -> Iterator[PlannedTask]:
+        """The tasks of the selection in dataset order. A task of `known` (by environment and row digest, or task id) keeps its
+        index and task key and is not yielded again."""
         known = known or {}
         index = first_index
         seen: Counter[tuple[str, str]] = Counter()
@@ -93,8 +95,8 @@ class Planner:
                 digest = keys.row_digest(task)
                 occurrence = seen[selected.label, key]
                 seen[selected.label, key] += 1
-                old = known.get((selected.label, digest)) if not occurrence else None
-                at = index if old is None else old
+                old = known.get((selected.label, digest)) or known.get((selected.label, task_id))
+                at, key = old or (index, key)
                 self._rows.append(
                     _Row(
                         index=at,

@@ -12,6 +12,7 @@ from gymflow.runtime.reusing import require_pinned
 from gymflow.secrets import mask
 from gymflow.store import Store
 from gymflow.store.lease import Lease
+from gymflow.suggest import did_you_mean
 
 
 async def prepare(
@@ -48,6 +49,10 @@ async def prepare(
 def _extend(store: Store, run_id: str, config: RunConfig, planner: Planner, accept_drift: Sequence[str]) -> int:
     reader = store.run(run_id)
     document = reader.document
+    _check_growth(document.config, config)
+    for name in accept_drift:
+        if name not in document.fingerprint.sampling:
+            raise InputError(f"--allow-drift {name}: {did_you_mean(name, document.fingerprint.sampling)}")
     drift = document.fingerprint.differing(planner.fingerprint())
     refused = [name for name in drift if name not in accept_drift]
     if refused:
@@ -60,8 +65,16 @@ def _extend(store: Store, run_id: str, config: RunConfig, planner: Planner, acce
         if kept != document.config:  # how it runs, and where its models are served, may change
             store.update_run(document.model_copy(update={"config": kept}))
         return reader.planned()
-    known_tasks = {(task.environment, task.row_digest): task.task_index for task in reader.tasks()}
-    tasks = list(planner.tasks(first_index=len(known_tasks), known=known_tasks))
+    known_tasks: dict[tuple[str, str], tuple[int, str]] = {}
+    count = 0
+    for task in reader.tasks():
+        known_tasks[task.environment, task.row_digest] = task.task_index, task.task_key
+        if (
+            "dataset" in drift
+        ):  # an edited row stays the task that was planned under its id; it is not sampled as a second one
+            known_tasks[task.environment, task.task_id] = task.task_index, task.task_key
+        count += 1
+    tasks = list(planner.tasks(first_index=count, known=known_tasks))
     planner.warn_of_defaults()
     last_index = last_chunk = -1
     known: set[tuple[int, str, int]] = set()
@@ -74,6 +87,20 @@ def _extend(store: Store, run_id: str, config: RunConfig, planner: Planner, acce
     accepted = sorted({*document.accepted_drift, *drift})
     store.update_run(grown.model_copy(update={"created_at": document.created_at, "accepted_drift": accepted}))
     return store.run(run_id).planned()
+
+
+def _check_growth(before: RunConfig, now: RunConfig) -> None:
+    """A run keeps what it has planned: repeats and limits may grow, not shrink."""
+    if now.repeats is not None and now.repeats < (before.repeats or 1):
+        raise InputError(
+            f"--repeats {now.repeats}: the run has {before.repeats} of every task, and repeats can only grow"
+        )
+    limits = {one.name: one.limit for one in before.environments}
+    for one in now.environments:
+        known = limits.get(one.name, one.limit)
+        if one.limit is not None and (known is None or one.limit < known):
+            has = "all tasks" if known is None else f"the first {known} tasks"
+            raise InputError(f"--limit {one.limit}: the run has {has} of {one.name}, and a selection can only grow")
 
 
 def _selection(config: RunConfig) -> dict[str, object]:

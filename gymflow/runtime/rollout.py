@@ -23,6 +23,7 @@ from gymflow.models.gateway import Gateway
 from gymflow.models.health import EndpointDown
 from gymflow.runtime.components import RunAgent, RunEnvironment, RunTask
 from gymflow.runtime.episode import Episode, asked
+from gymflow.runtime.plugins import own_doing
 from gymflow.runtime.scoring import score
 from gymflow.store.layout import rollout_id
 from gymflow.verifiers import Evidence
@@ -125,7 +126,7 @@ class _Attempt:
     def _open_session(self) -> Session:
         try:
             return self.environment.open_session(self.task, self.planned.seed or 0)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             message = f"the session could not be made: {type(error).__name__}: {error}"
             raise RolloutFailure(FailureKind.ENVIRONMENT_ERROR, message, cause=error) from error
 
@@ -138,7 +139,9 @@ class _Attempt:
             episode.stop(stop.reason, stop.detail)
         except (RolloutFailure, EndpointDown):
             raise
-        except Exception as error:
+        except BaseException as error:
+            if not own_doing(error):
+                raise
             cause = f"{type(error).__name__}: {error}"
             if deadline.expired():
                 # What an agent raises after its deadline is noted, but the deadline is why it ended.
@@ -254,5 +257,6 @@ async def _closed(session: Session, timeout_s: float) -> None:
     try:
         async with asyncio.timeout(timeout_s):
             await session.close()
-    except Exception:
-        return
+    except BaseException as error:
+        if not own_doing(error):
+            raise

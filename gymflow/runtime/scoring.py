@@ -10,6 +10,7 @@ from gymflow import keys
 from gymflow.contracts.outcome import VerdictFailure
 from gymflow.contracts.verdict import Verdict, VerdictRecord
 from gymflow.runtime.components import RunEnvironment, RunTask
+from gymflow.runtime.plugins import own_doing
 from gymflow.verifiers import Evidence, VerifierError
 
 
@@ -49,7 +50,9 @@ async def score(
             verdict, failure = None, VerdictFailure.VERIFIER_ERROR
     except TimeoutError:
         failure, message = VerdictFailure.VERIFIER_TIMEOUT, f"no verdict within {timeout_s:g} s"
-    except Exception as error:
+    except BaseException as error:
+        if not own_doing(error):
+            raise
         failure = getattr(error, "failure", VerdictFailure.VERIFIER_ERROR)
         message = f"{type(error).__name__}: {error}"
     return VerdictRecord(

@@ -1,11 +1,13 @@
 """Going on with a run: what is durable is kept, what is not is run again, and nothing is ever sampled twice."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from gymflow.errors import InputError, RunLocked
 from gymflow.store import Store
+from tests.support.environments import write_environment
 from tests.support.runs import scripted
 
 
@@ -120,3 +122,49 @@ async def test_cancelling_leaves_a_run_that_can_be_resumed(run, rows):
     card = await run(config)
     assert card.lines[0].scored == 40
     assert kept <= set(rows("select rollout_id, started_at from rollouts"))
+
+
+def written(root: Path, name: str, *questions: str) -> None:
+    rows = [
+        {"task_id": task, "question": question, "answer": answer}
+        for task, question, answer in zip("abc", questions, ("yes", "no", "yes"), strict=False)
+    ]
+    write_environment(root / "environments" / name, rows=rows)
+
+
+async def test_equal_questions_are_not_planned_anew_when_a_run_grows(run, rows, tmp_path, monkeypatch):
+    monkeypatch.setenv("GYMFLOW_PATH", str(tmp_path))
+    written(tmp_path, "twins", "the same", "the same", "the same")
+    await run(scripted(environments=[{"name": "twins"}]))
+    await run(scripted(environments=[{"name": "twins"}], repeats=2))
+    assert rows("select count(*), count(distinct rollout_key), count(distinct task_index) from plan") == [(6, 6, 3)]
+
+
+async def test_an_edited_row_stays_the_task_that_was_planned(run, rows, tmp_path, monkeypatch):
+    monkeypatch.setenv("GYMFLOW_PATH", str(tmp_path))
+    written(tmp_path, "edited", "Which way?", "Where?")
+    await run(scripted(environments=[{"name": "edited"}]))
+    written(tmp_path, "edited", "Which way is north?", "Where?")
+    card = await run(scripted(environments=[{"name": "edited"}], repeats=2), accept_drift=["dataset"])
+    assert (card.lines[0].tasks, card.lines[0].rollouts) == (2, 4)
+    assert rows("select count(distinct task_key) from plan") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("smaller", "message"),
+    [
+        ({"repeats": 1}, "repeats can only grow"),
+        ({"environments": [{"name": "mcqa", "limit": 2}]}, "selection can only grow"),
+    ],
+)
+async def test_what_is_planned_does_not_shrink(run, rows, smaller, message):
+    await run(scripted(repeats=2))
+    with pytest.raises(InputError, match=message):
+        await run(scripted(**({"repeats": 2} | smaller)))
+    assert rows("select count(*) from plan") == [(8,)]
+
+
+async def test_an_unknown_difference_cannot_be_allowed(run):
+    await run(scripted())
+    with pytest.raises(InputError, match="did you mean sampling"):
+        await run(scripted(), accept_drift=["samplin"])
