@@ -62,21 +62,22 @@ def majority_at_k(votes: tuple[tuple[int, float], ...], k: int) -> float | None:
 def _led_by(votes: tuple[tuple[int, float], ...], k: int, top: int) -> Fraction:
     """Over the subsets of size k in which the leading answers have `top` samples each: the sum of the leaders' mean share right."""
     # (samples taken, leaders) -> (subsets, sum over them of the leaders' shares)
-    ways: dict[tuple[int, int], tuple[int, Fraction]] = {(0, 0): (1, Fraction(0))}
+    ways: dict[tuple[int, int], tuple[int, int | Fraction]] = {(0, 0): (1, 0)}
     for count, right in votes:
-        share = Fraction(right)
-        grown: dict[tuple[int, int], tuple[int, Fraction]] = {}
+        share = Fraction(right) if right % 1 else int(right)  # nearly always whole, and then ten times quicker
+        grown: dict[tuple[int, int], tuple[int, int | Fraction]] = {}
         for (size, leaders), (subsets, shares) in ways.items():
             for taken in range(min(count, top, k - size) + 1):
                 leads = taken == top
                 key = (size + taken, leaders + leads)
                 choices = comb(count, taken)
-                before, total = grown.get(key, (0, Fraction(0)))
+                before, total = grown.get(key, (0, 0))
                 added = shares + subsets * share if leads else shares
                 grown[key] = (before + choices * subsets, total + choices * added)
         ways = grown
     return sum(
-        (shares / leaders for (size, leaders), (_, shares) in ways.items() if size == k and leaders), Fraction(0)
+        (Fraction(shares) / leaders for (size, leaders), (_, shares) in ways.items() if size == k and leaders),
+        Fraction(0),
     )
 
 

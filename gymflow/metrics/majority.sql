@@ -1,19 +1,19 @@
 -- How the answers of tasks divide, and how many tasks divide so. Over _planned (per_task.sql), scored rollouts only.
--- `votes`: for each different answer (none is one of its own) how many rollouts gave it and which share of them passed.
+-- `votes`: for each different answer (none is one of its own) how many rollouts gave it and how many of these passed.
 WITH answers AS (
-    SELECT environment, agent, task_index, extracted_answer, count(*) AS n, avg(passed::INT) AS share
+    SELECT environment, agent, task_index, extracted_answer, count(*) AS n, count(*) FILTER (WHERE passed) AS passed
     FROM _planned
     WHERE outcome = 'scored'
     GROUP BY ALL
 ),
 votes AS (
-    SELECT environment, agent, task_index, sum(n)::BIGINT AS scored, list({n: n, share: share} ORDER BY n, share) AS votes,
-           sum(n) FILTER (WHERE extracted_answer IS NULL) AS unanswered
+    SELECT environment, agent, task_index, list_sort(list({n: n, passed: passed})) AS votes,
+           coalesce(sum(n) FILTER (WHERE extracted_answer IS NULL), 0) AS unanswered
     FROM answers
     GROUP BY ALL
 )
-SELECT votes.environment, votes.agent, votes.votes, votes.scored, t.cluster, count(*) AS tasks,
-       coalesce(sum(unanswered), 0)::BIGINT AS unanswered
+SELECT votes.environment, votes.agent, votes, list_sum(list_transform(votes, lambda vote: vote.n))::BIGINT AS scored, t.cluster,
+       count(*) AS tasks, sum(unanswered)::BIGINT AS unanswered
 FROM votes
 JOIN _per_task t USING (environment, agent, task_index)
-GROUP BY ALL
+GROUP BY votes.environment, votes.agent, votes, t.cluster

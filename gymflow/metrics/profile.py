@@ -136,7 +136,7 @@ def _votes(connection: duckdb.DuckDBPyConnection) -> dict[Key, Votes]:
     found: dict[Key, Votes] = {}
     for row in rows(connection, _sql("majority"), {}):
         votes = found.setdefault((row["environment"], row["agent"]), Votes())
-        votes.divisions.append(tuple((vote["n"], vote["share"]) for vote in row["votes"]))
+        votes.divisions.append(tuple((vote["n"], vote["passed"] / vote["n"]) for vote in row["votes"]))
         votes.scored.append(row["scored"])
         votes.tasks.append(row["tasks"])
         votes.clusters.append(row["cluster"])

@@ -1,7 +1,7 @@
 """What a comparison costs: `python tests/perf/bench_compare.py [TASKS] [REPEATS]`.
 
-Two runs of binary rollouts (default 25 000 tasks x 4 each), then of graded ones, where no two differences are equal. Imports are not
-counted.
+Two runs of binary rollouts (default 25 000 tasks x 4 each, and a quarter of it), then of graded ones, where no two differences are
+equal. Imports are not counted.
 """
 
 import sys
@@ -13,25 +13,32 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from gymflow.analysis.compare import compare
-from gymflow.store import Store, connect
-from tests.perf.bench_profile import measured
+from gymflow.store import Store
+from tests.perf.bench_profile import apart, measured
 from tests.support.synthetic import write_run
 
 
-def main(tasks: int, repeats: int) -> None:
+def make(folder: str, tasks: int, repeats: int) -> None:
+    """Both sides have the same chances."""
     rng = np.random.default_rng(1)
+    store = Store(folder)
+    chance = rng.beta(1, 1, tasks)[:, None]
+    for name in ("base", "candidate"):
+        write_run(store, f"{tasks}-{name}", rng.random((tasks, repeats)) < chance, cost_usd=0.001)
+        write_run(store, f"{tasks}-graded-{name}", rng.random((tasks, repeats)))
+
+
+def main(tasks: int, repeats: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(folder)
-        chance = rng.beta(1, 1, tasks)[:, None]
-        for name in ("base", "candidate"):
-            write_run(store, name, rng.random((tasks, repeats)) < chance, cost_usd=0.001)
-            write_run(store, f"graded-{name}", rng.random((tasks, repeats)))
-        with connect(store.root) as warm:
-            warm.execute("select count(*) from outcomes").fetchall()
-        for kind in ("", "graded-"):
-            with measured(f"compare 2 x {tasks * repeats} {kind or 'binary '}rollouts"):
-                report = compare(store, f"{kind}base", [f"{kind}candidate"])
-            assert report.candidates[0].score.tasks == tasks
+        for size in (10, tasks // 4, tasks):
+            apart(make, folder, size, repeats)
+        compare(store, "10-base", ["10-candidate"])  # imports are not counted
+        for size in (tasks // 4, tasks):
+            for kind in ("", "graded-"):
+                with measured(f"compare 2 x {size * repeats} {kind or 'binary-'}rollouts"):
+                    report = compare(store, f"{size}-{kind}base", [f"{size}-{kind}candidate"])
+                assert report.candidates[0].score.tasks == size
 
 
 if __name__ == "__main__":

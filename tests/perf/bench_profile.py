@@ -1,15 +1,16 @@
 """What a profile costs: `python tests/perf/bench_profile.py [TASKS] [REPEATS]`.
 
-Makes a store of binary rollouts with extracted answers, prices and one model call each (default 125 000 tasks x 8), and prints wall
-and CPU time of the profile and of the scorecard, and the memory at its highest. Imports are not counted.
+Makes runs of binary rollouts with extracted answers, prices and one model call each (default 125 000 tasks x 8, and a quarter of
+it), and prints wall and CPU time of the profile and of the scorecard, and the memory at its highest. Imports are not counted.
 """
 
 import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from gymflow.metrics.profile import profile
 from gymflow.metrics.scorecard import scorecard
-from gymflow.store import Store, connect
+from gymflow.store import Store
 from tests.support.synthetic import write_run
 
 
@@ -32,23 +33,37 @@ def measured(what: str) -> Iterator[None]:
     print(f"{what:<44} {wall:7.2f} s   {cpu:7.2f} s CPU   {peak:7.0f} MiB at most")
 
 
-def main(tasks: int, repeats: int) -> None:
+def apart(function: Callable[..., None], *arguments: object) -> None:
+    """Call a function in a process of its own, so that its memory is not counted here."""
+    process = get_context("spawn").Process(target=function, args=arguments)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+def make(folder: str, run_id: str, tasks: int, repeats: int) -> None:
+    """A run in which every second rollout passes, more or less."""
     rng = np.random.default_rng(1)
+    passed = rng.random((tasks, repeats)) < rng.beta(1, 1, tasks)[:, None]
+    wrong = rng.choice(np.array(["B", "C", "D", None], object), tasks * repeats)
+    answers = np.where(passed.T.reshape(-1), "A", wrong).tolist()
+    with measured(f"make {tasks * repeats} rollouts"):
+        write_run(Store(folder), run_id, passed, answers=answers, calls=True, cost_usd=0.001)
+
+
+def main(tasks: int, repeats: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(folder)
-        passed = rng.random((tasks, repeats)) < rng.beta(1, 1, tasks)[:, None]
-        wrong = rng.choice(["B", "C", "D", None], tasks * repeats)
-        answers = np.where(passed.T.reshape(-1), "A", wrong).tolist()
-        with measured(f"make {tasks * repeats} rollouts"):
-            write_run(store, "r", passed, answers=answers, calls=True, cost_usd=0.001)
-        with connect(store.root, runs=["r"]) as warm:
-            warm.execute("select count(*) from outcomes").fetchall()
-        with measured("profile"):
-            report = profile(store, "r")
-        with measured("scorecard"):
-            scorecard(store, "r")
-        [line] = report.lines
-        assert line.scored == tasks * repeats and line.score.value == passed.mean()
+        sizes = {"tiny": 10, "quarter": tasks // 4, "whole": tasks}
+        for name, size in sizes.items():
+            apart(make, folder, name, size, repeats)
+        profile(store, "tiny")  # imports are not counted
+        for name in ("quarter", "whole"):
+            with measured(f"profile of {sizes[name] * repeats} rollouts"):
+                report = profile(store, name)
+            assert report.lines[0].scored == sizes[name] * repeats
+        with measured(f"scorecard of {tasks * repeats} rollouts"):
+            scorecard(store, "whole")
 
 
 if __name__ == "__main__":
