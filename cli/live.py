@@ -102,7 +102,7 @@ def summary(run: ActiveRun) -> str:
 
 
 def _rewards(run: ActiveRun) -> list[str]:
-    rewards = ((name, run.progress.reward(name)) for name in run.progress.rewards)
+    rewards = ((name, means.estimate()) for name, means in run.progress.rewards.items())
     return [f"{one_line(name)}: reward {_interval(*reward)}" for name, reward in rewards if reward]
 
 

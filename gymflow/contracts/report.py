@@ -9,6 +9,14 @@ from gymflow.contracts.estimate import Interval
 from gymflow.contracts.outcome import Outcome, StopReason
 
 
+class Failures(Contract):
+    """Rollouts without a reward for the same kind of reason."""
+
+    kind: str
+    rollouts: int
+    words: str | None = Field(description="The message that most of them carry.")
+
+
 class ScoreLine(Contract):
     """One environment and agent of a run."""
 
@@ -32,7 +40,7 @@ class ScoreLine(Contract):
     unverified: int
     failed: int
     missing: int
-    failures: dict[str, int] = Field(description="Failure kind -> rollouts, verifier failures included.")
+    failures: list[Failures] = Field(description="By kind, the most frequent first, verifier failures included.")
     reused: int
     prompt_tokens: int | None
     completion_tokens: int | None

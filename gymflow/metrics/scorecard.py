@@ -1,10 +1,10 @@
 """The scorecard of a run, from the store."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from importlib.resources import files
 from pathlib import Path
 
-from gymflow.contracts.report import Scorecard, ScoreLine
+from gymflow.contracts.report import Failures, Scorecard, ScoreLine
 from gymflow.metrics.estimators import pass_at_k_of
 from gymflow.metrics.profile import reward_bounds
 from gymflow.metrics.quality import Options, Quality
@@ -14,10 +14,13 @@ from gymflow.store import Store, connect
 
 QUERY = files(__package__).joinpath("scorecard.sql").read_text()
 FAILURES = """
-    SELECT environment, agent, coalesce(failure, verdict_failure) AS kind, count(*) AS rollouts
-    FROM outcomes
-    WHERE run_id = $run_id AND verdict_set IS NOT DISTINCT FROM $verdict_set
-      AND coalesce(failure, verdict_failure) IS NOT NULL
+    SELECT o.environment, o.agent, coalesce(o.failure, o.verdict_failure) AS kind, count(*) AS rollouts,
+           mode(coalesce(r.failure_message, v.failure_message)) AS words
+    FROM outcomes o
+    LEFT JOIN rollouts r ON r.run_id = o.run_id AND r.plan_index = o.plan_index
+    LEFT JOIN verdicts v ON v.run_id = o.run_id AND v.rollout_id = r.rollout_id AND v.verdict_set = o.verdict_set
+    WHERE o.run_id = $run_id AND o.verdict_set IS NOT DISTINCT FROM $verdict_set
+      AND coalesce(o.failure, o.verdict_failure) IS NOT NULL
     GROUP BY ALL
 """
 
@@ -32,9 +35,9 @@ def scorecard(store: Store, run_id: str, verdict_set: str | None = None, k: tupl
         found = rows(connection, QUERY, {"run_id": run_id})
         incomplete = any(row["unverified"] or row["failed"] for row in found)
         failures = rows(connection, FAILURES, {"run_id": run_id, "verdict_set": chosen}) if incomplete else []
-    kinds: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    kinds: dict[tuple[str, str], list[Failures]] = defaultdict(list)
     for row in failures:
-        kinds[row["environment"], row["agent"]][row["kind"]] += row["rollouts"]
+        kinds[row.pop("environment"), row.pop("agent")].append(Failures(**row))
     lines = []
     for row in found:
         key = row["environment"], row["agent"]
@@ -46,7 +49,7 @@ def scorecard(store: Store, run_id: str, verdict_set: str | None = None, k: tupl
                 standard_error=score.standard_error,
                 interval=score.interval,
                 pass_at=_pass_at(quality, k),
-                failures=dict(kinds[key]),
+                failures=sorted(kinds[key], key=lambda one: (-one.rollouts, one.kind)),
             )
         )
     return Scorecard(

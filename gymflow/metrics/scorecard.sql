@@ -17,17 +17,34 @@ WITH scores AS (
     FROM _per_task
     GROUP BY ALL
 ),
+-- What was under way at a time is one stretch of it, so that neither a pause between two sessions nor what was reused counts.
+sampled AS (
+    SELECT environment, agent, started_at, started_at + duration_s AS ended_at
+    FROM rollouts
+    WHERE run_id = $run_id AND sampled_in = run_id
+),
+stretches AS (
+    SELECT environment, agent, started_at, ended_at,
+           max(ended_at) OVER (PARTITION BY environment, agent ORDER BY started_at, ended_at
+                               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS covered_until
+    FROM sampled
+),
+elapsed AS (
+    SELECT environment, agent,
+           sum(greatest(ended_at - greatest(started_at, coalesce(covered_until, started_at)), 0)) AS elapsed_s
+    FROM stretches
+    GROUP BY ALL
+),
 costs AS (
     SELECT environment, agent,
            sum(prompt_tokens)::BIGINT AS prompt_tokens,
            sum(completion_tokens)::BIGINT AS completion_tokens,
            sum(cost_usd) AS cost_usd,
            median(duration_s) AS median_duration_s,
-           max(started_at + duration_s) - min(started_at) AS elapsed_s,
            count(*) FILTER (WHERE sampled_in <> run_id) AS reused
     FROM rollouts
     WHERE run_id = $run_id
     GROUP BY ALL
 )
-SELECT * REPLACE (coalesce(reused, 0) AS reused) FROM scores LEFT JOIN costs USING (environment, agent)
+SELECT * REPLACE (coalesce(reused, 0) AS reused) FROM scores LEFT JOIN costs USING (environment, agent) LEFT JOIN elapsed USING (environment, agent)
 ORDER BY environment, agent

@@ -20,6 +20,9 @@ from gymflow.models.providers import make_provider
 from gymflow.models.upstream import Upstream
 from gymflow.secrets import Redactor
 
+PROBE_PAUSE_S = 0.5
+"""Between two probes of an endpoint that answers, but not yet well: a server that starts, a rate that is exceeded."""
+
 
 class Gateway:
     """Holds one provider per model; hands out a client per rollout."""
@@ -96,15 +99,25 @@ class Gateway:
             raise InputError("\n".join(failure for failure in failures if failure))
 
     async def _failure(self, name: str, check: Callable[[], Awaitable[None]]) -> str | None:
+        where = self._upstreams[name].spec.base_url or self._upstreams[name].spec.provider
+        reason = f"{self.redactor.text(where)} did not answer within {PROBE_TIMEOUT_S:g} s"
         try:
             async with asyncio.timeout(PROBE_TIMEOUT_S):
-                await check()
+                while True:
+                    try:
+                        await check()
+                    except ModelError as error:
+                        if error.status is None or not error.retryable:
+                            raise
+                        reason = str(error)
+                    else:
+                        return None
+                    await asyncio.sleep(PROBE_PAUSE_S)
         except (ModelError, ContextOverflow, InputError) as error:
-            return f"model {name!r}: {error}"
+            reason = str(error)
         except TimeoutError:
-            where = self._upstreams[name].spec.base_url or self._upstreams[name].spec.provider
-            return f"model {name!r}: {self.redactor.text(where)} did not answer within {PROBE_TIMEOUT_S:g} s"
-        return None
+            pass
+        return f"model {name!r}: {reason}"
 
     def client(
         self,

@@ -10,6 +10,10 @@ from gymflow.models.base import ModelError
 PROBE_TIMEOUT_S = 5.0
 _DOUBTFUL_STATUS = frozenset({401, 502, 503, 504})
 _DOUBTFUL_IN_A_ROW = 3
+_REFUSAL_STATUS = frozenset({401, 402, 403, 404})
+_REFUSED_IN_A_ROW = 3
+_REFUSED_IN_A_ROW_LATER = 10
+"""Once an endpoint has answered: a few refusals may be of single requests, as of a content policy."""
 
 
 class EndpointDown(RunIncomplete):
@@ -20,7 +24,8 @@ class Health:
     """Watches the outcome of every call to one endpoint.
 
     A call that does not reach it, or three in a row that time out or that a proxy answers for it, pause it: calls wait while one
-    prober asks whether it is back. After `unreachable_s` everyone who waits gets `EndpointDown`.
+    prober asks whether it is back. After `unreachable_s` everyone who waits gets `EndpointDown`; at once where the endpoint refuses
+    the key or the model in call after call, which no waiting mends.
     """
 
     def __init__(self, name: str, probe: Callable[[], Awaitable[None]], unreachable_s: float) -> None:
@@ -28,6 +33,8 @@ class Health:
         self._probe = probe
         self._unreachable_s = unreachable_s
         self._doubts = 0
+        self._refusals = 0
+        self._answered = False
         self._prober: asyncio.Task[None] | None = None
         self._down: EndpointDown | None = None
         self.reason: str | None = None
@@ -47,10 +54,13 @@ class Health:
 
     def succeeded(self) -> None:
         """A call was answered."""
-        self._doubts = 0
+        self._doubts = self._refusals = 0
+        self._answered = True
 
     def failed(self, error: ModelError) -> None:
         """A call failed. Errors that the endpoint itself answered with say that it is alive."""
+        if error.status in _REFUSAL_STATUS and not self.paused and self._refused(error):
+            return
         unreachable = error.kind is FailureKind.MODEL_UNREACHABLE
         if not (unreachable or error.kind is FailureKind.MODEL_TIMEOUT or error.status in _DOUBTFUL_STATUS):
             self._doubts = 0
@@ -59,6 +69,14 @@ class Health:
         if (unreachable or self._doubts >= _DOUBTFUL_IN_A_ROW) and not self.paused:
             self.reason = error.message
             self._prober = asyncio.create_task(self._watch(error))
+
+    def _refused(self, error: ModelError) -> bool:
+        self._refusals += 1
+        if self._refusals < (_REFUSED_IN_A_ROW_LATER if self._answered else _REFUSED_IN_A_ROW):
+            return False
+        self._down = EndpointDown(f"model {self._name!r} refuses every call: {error.message}")
+        self._down.__cause__ = error
+        return True
 
     async def close(self) -> None:
         """End the prober."""

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 
 from gymflow.contracts.outcome import Status
@@ -14,24 +14,52 @@ RATE_WINDOW_S = 15.0
 FEW = 5
 """Recent rollouts from which there is a recent pace."""
 EARLIER = """
-    SELECT environment, count(*)::DOUBLE, sum(reward), sum(reward * reward)
+    SELECT environment, task_key, count(*), sum(reward)
     FROM outcomes
     WHERE run_id = $run_id AND verdict_set = $verdict_set AND outcome = 'scored'
-    GROUP BY environment
+    GROUP BY ALL
 """
+
+
+@dataclass(slots=True)
+class TaskMeans:
+    """The mean reward of every task of an environment, and their sum and sum of squares, kept up to date one rollout at a time."""
+
+    total: float = 0.0
+    squares: float = 0.0
+    _tasks: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def add(self, task: str, reward: float, rollouts: int = 1) -> None:
+        """Take in what `rollouts` rollouts of a task came to together."""
+        count, rewards = self._tasks.get(task, (0, 0.0))
+        before = rewards / count if count else 0.0
+        count, rewards = count + rollouts, rewards + reward
+        self._tasks[task] = count, rewards
+        self.total += rewards / count - before
+        self.squares += (rewards / count) ** 2 - before**2
+
+    def estimate(self) -> tuple[float, float] | None:
+        """The mean over tasks, and half its 95 % interval (normal, of independent tasks); None before the first."""
+        n = len(self._tasks)
+        if not n:
+            return None
+        mean = self.total / n
+        if n == 1:
+            return mean, math.inf
+        variance = max(self.squares - n * mean * mean, 0.0) / (n - 1)
+        return mean, 1.96 * math.sqrt(variance / n)
 
 
 @dataclass
 class Progress:
-    """Counts of one run. Rewards are accumulated per environment as count, sum and sum of squares; those of a resumed run begin
-    with what it holds."""
+    """Counts of one run, and rewards per environment; those of a resumed run begin with what it holds."""
 
     planned: int = 0
     already: int = 0
     done: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     unverified: Counter[str] = field(default_factory=Counter)
-    rewards: dict[str, list[float]] = field(default_factory=dict)
+    rewards: dict[str, TaskMeans] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
     _recent: deque[tuple[float, int]] = field(default_factory=deque)
 
@@ -44,11 +72,7 @@ class Progress:
         if verdict is not None and verdict.verdict is None and verdict.failure is not None:
             self.unverified[verdict.failure.value] += 1
         if verdict is not None and verdict.verdict is not None:
-            totals = self.rewards.setdefault(rollout.environment, [0.0, 0.0, 0.0])
-            reward = verdict.verdict.reward
-            totals[0] += 1
-            totals[1] += reward
-            totals[2] += reward * reward
+            self.rewards.setdefault(rollout.environment, TaskMeans()).add(rollout.task_key, verdict.verdict.reward)
         now = time.monotonic()
         self._recent.append((now, rollout.usage.completion_tokens or 0))
         while self._recent and now - self._recent[0][0] > RATE_WINDOW_S:
@@ -80,20 +104,12 @@ class Progress:
         """Seconds since this process began to work on the run."""
         return time.monotonic() - self.started
 
-    def reward(self, environment: str) -> tuple[float, float] | None:
-        """Mean reward so far and half its 95 % interval, over rollouts as if independent: a preview, not the score."""
-        totals = self.rewards.get(environment)
-        if not totals:
-            return None
-        n, mean = totals[0], totals[1] / totals[0]
-        if n < 2:
-            return mean, math.inf
-        variance = max(totals[2] - n * mean * mean, 0.0) / (n - 1)
-        return mean, 1.96 * math.sqrt(variance / n)
 
-
-def earlier_rewards(store: Store, run_id: str, verdict_set: str) -> dict[str, list[float]]:
+def earlier_rewards(store: Store, run_id: str, verdict_set: str) -> dict[str, TaskMeans]:
     """What a run holds already, as `Progress.rewards` begins with it."""
     with connect(store.root, runs=[run_id]) as connection:
         found = connection.execute(EARLIER, {"run_id": run_id, "verdict_set": verdict_set}).fetchall()
-    return {environment: list(sums) for environment, *sums in found}
+    rewards: dict[str, TaskMeans] = defaultdict(TaskMeans)
+    for environment, task, rollouts, reward in found:
+        rewards[environment].add(task, reward, rollouts)
+    return dict(rewards)

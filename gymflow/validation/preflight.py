@@ -12,6 +12,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from gymflow.contracts.environment import Fixture, Manifest
+from gymflow.contracts.sandbox import sandbox_of
 from gymflow.contracts.task import Task
 from gymflow.datasets import load_rows, rendered
 from gymflow.datasets.jsonl import read_jsonl
@@ -23,6 +24,7 @@ from gymflow.registry import EnvironmentEntry
 from gymflow.runtime.judging import JudgeModel
 from gymflow.runtime.replay import action_items, message_item, play
 from gymflow.runtime.scoring import reward_fault
+from gymflow.sandboxes import archive
 from gymflow.suggest import did_you_mean
 from gymflow.validation.report import Fault, FixtureReport
 from gymflow.verifiers import Evidence, Verdict, Verifier
@@ -150,6 +152,8 @@ class Preflight:
         except Exception as error:
             raise _Unscored(f"the session could not be made: {type(error).__name__}: {error}") from error
         evidence = Evidence.of(record, artifacts.__getitem__)
+        if fixture.files is not None:
+            evidence.artifacts["workspace"] = keep(_workspace(task, self.manifest, fixture.files))
         given = task.responses_create_params.input
         evidence.input = given if isinstance(given, list) else []
         evidence.judge = self.judge.hearing() if self.judge else None
@@ -166,6 +170,11 @@ class Preflight:
             raise _Unscored(f"the verifier failed: {type(error).__name__}: {error}") from error
         if fault := reward_fault(verdict):
             raise _Unscored(fault)
+        low, high = self.manifest.reward_range
+        if not low <= verdict.reward <= high:
+            raise _Unscored(
+                f"the reward {verdict.reward:g} lies outside the manifest's reward_range, {low:g} to {high:g}"
+            )
         return verdict.reward
 
     def _fault(self, line: int, message: str, field: str | None = None) -> Fault:
@@ -174,6 +183,13 @@ class Preflight:
 
 class _Unscored(Exception):
     """Why a fixture has no reward."""
+
+
+def _workspace(task: Task, manifest: Manifest, left: dict[str, str | None]) -> bytes:
+    """The workspace artifact of an agent that leaves these files."""
+    spec = sandbox_of(manifest.sandbox, task.sandbox)
+    files = {**(spec.files if spec else {}), **left}
+    return archive.pack({path: text for path, text in files.items() if text is not None})
 
 
 def outputs_of(fixture: Fixture) -> list[list[Item]]:
@@ -189,4 +205,5 @@ def outputs_of(fixture: Fixture) -> list[list[Item]]:
 def _report(
     line: int, fixture: Fixture, reward: float | None, passed: bool, message: str, *, swapped: bool = False
 ) -> FixtureReport:
-    return FixtureReport(line, fixture.kind, fixture.task_id, fixture.reward, reward, passed, swapped, message)
+    gold = tuple(fixture.swapped or ()) if swapped else ()
+    return FixtureReport(line, fixture.kind, fixture.task_id, fixture.reward, reward, passed, swapped, message, gold)

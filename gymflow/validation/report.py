@@ -38,7 +38,8 @@ class SplitReport:
 
 @dataclass(frozen=True, slots=True)
 class FixtureReport:
-    """One fixture: the reward it has to get and the one it got. With `swapped` the gold answer was a wrong one."""
+    """One fixture: the reward it has to get and the one it got. With `swapped` the gold answer was a wrong one, in the fields
+    of `gold`."""
 
     line: int
     kind: str
@@ -48,6 +49,7 @@ class FixtureReport:
     passed: bool
     swapped: bool = False
     message: str = ""
+    gold: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -30,7 +30,9 @@ async def test_infrastructure_that_fails_is_never_a_zero(run, rows):
     card = await run(config)
     (line,) = card.lines
     assert line.failed >= 1 and line.scored + line.failed == 6
-    assert line.failures == {"model_error": line.failed}
+    assert [(one.kind, one.rollouts, one.words) for one in line.failures] == [
+        ("model_error", line.failed, "the GPU fell off")
+    ]
     assert line.unscored_tasks == line.failed
     assert rows("select distinct failure_message from rollouts where status = 'failed'") == [("the GPU fell off",)]
     assert rows("select count(*) from verdicts")[0][0] == line.scored
@@ -139,7 +141,7 @@ async def test_a_verifier_that_raises_leaves_the_rollout_unverified(run, rows, t
     card = await run(scripted(environments=[{"name": "fragile"}], rules=[{"text": "yes"}]))
     (line,) = card.lines
     assert (line.scored, line.unverified, line.score) == (1, 2, 1.0)  # io-nan-reward: no NaN, no zero
-    assert line.failures == {"verifier_error": 2}
+    assert [(one.kind, one.rollouts) for one in line.failures] == [("verifier_error", 2)]
     assert rows("select reward from verdicts where reward is not null") == [(1.0,)]
 
 

@@ -99,7 +99,7 @@ async def test_another_prompt_or_another_judge_is_asked(run, rows, store, judged
 async def test_a_filtered_reply_is_never_served_again(run, rows, store, judged):  # mc-refusal-cached
     filtered = {"contains": "Is b ", "text": grade("correct"), "finish_reason": "content_filter"}
     card = await run(judged(judge=[filtered, *JUDGE]))
-    assert card.lines[0].failures == {"judge_refused": 1} and card.lines[0].scored == 3
+    assert [one.kind for one in card.lines[0].failures] == ["judge_refused"] and card.lines[0].scored == 3
     asked = rows("select started_at from judge_calls where finish_reason = 'content_filter'")
     await reverify("r", {}, str(store))
     again = rows("select reused, started_at from judge_calls where finish_reason = 'content_filter'")
@@ -116,7 +116,7 @@ async def test_what_cannot_be_judged_is_counted_by_its_kind(run, rows, judged): 
     card = await run(judged(judge=rules))
     (line,) = card.lines
     assert (line.rollouts, line.scored, line.score) == (4, 1, 1.0)
-    assert line.failures == {"judge_error": 1, "judge_unparseable": 2}
+    assert [(one.kind, one.rollouts) for one in line.failures] == [("judge_unparseable", 2), ("judge_error", 1)]
     messages = rows("select failure_message from verdicts where reward is null order by rollout_id")
     assert ["overloaded" in messages[0][0], "said nothing" in messages[1][0], "banana" in messages[2][0]] == [True] * 3
 
@@ -148,7 +148,7 @@ async def test_another_judge_reverifies_a_run(run, rows, store, judged):
 async def test_failed_only_asks_the_judge_again_for_what_it_did_not_judge(run, rows, store, judged):
     rules = [{"contains": "Is b ", "error": {"status": 500, "message": "overloaded", "retryable": False}}, *JUDGE]
     card = await run(judged(judge=rules))
-    assert card.lines[0].failures == {"judge_error": 1}
+    assert [one.kind for one in card.lines[0].failures] == ["judge_error"]
     report = await reverify("r", {}, str(store), judge={"parameters": {"rules": JUDGE}}, failed_only=True)
     assert (report.scored, report.reused, report.lines[0].recovered, report.lines[0].without) == (1, 3, 1, 0)
     sets = rows("select verdict_set, refers_to from verdict_sets order by position")

@@ -258,3 +258,54 @@ async def test_preflight_of_a_silent_endpoint_does_not_wait_for_ever(serve, spec
     async with Gateway({"policy": spec(await serve(handler))}) as gateway:
         with pytest.raises(InputError, match="did not answer within"):
             await gateway.probe()
+
+
+async def test_preflight_waits_for_an_endpoint_that_is_about_to_answer(serve, spec, monkeypatch):
+    monkeypatch.setattr("gymflow.models.gateway.PROBE_PAUSE_S", 0.01)
+    statuses = iter([503, 429])
+
+    async def handler(request):
+        status = next(statuses, 200) if request.method == "POST" else 404
+        return web.json_response(chat_answer() if status == 200 else {"error": {"message": "loading"}}, status=status)
+
+    async with Gateway({"policy": spec(await serve(handler))}) as gateway:
+        await gateway.probe()
+    assert next(statuses, None) is None
+
+
+async def test_preflight_gives_up_on_an_endpoint_that_stays_busy_in_its_own_words(serve, spec, monkeypatch):
+    monkeypatch.setattr("gymflow.models.gateway.PROBE_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("gymflow.models.gateway.PROBE_PAUSE_S", 0.01)
+
+    async def handler(request):
+        return web.json_response({"error": {"message": "still loading weights"}}, status=503)
+
+    async with Gateway({"policy": spec(await serve(handler))}) as gateway:
+        with pytest.raises(InputError, match="still loading weights"):
+            await gateway.probe()
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 404])
+@pytest.mark.parametrize("answered_before", [False, True])
+async def test_an_endpoint_that_refuses_every_call_ends_the_run(serve, spec, status, answered_before):
+    """The list of models is open to all, so that the start-up check saw nothing wrong."""
+    statuses = iter([200] if answered_before else [])
+
+    async def handler(request):
+        if request.method == "GET":
+            return web.json_response({"data": [{"id": "m"}]})
+        if next(statuses, None):
+            return web.json_response(chat_answer())
+        return web.json_response({"error": {"message": "this key has no credit left"}}, status=status)
+
+    failures = 0
+    async with Gateway({"policy": spec(await serve(handler))}) as gateway:
+        if answered_before:
+            await gateway.client("policy").create(ModelRequest(ASK))
+        with pytest.raises(EndpointDown, match=r"refuses every call: .*no credit left"):
+            while failures < 20:
+                try:
+                    await gateway.client("policy").create(ModelRequest(ASK))
+                except RolloutFailure:
+                    failures += 1
+    assert failures == (9 if answered_before else 2)

@@ -23,6 +23,10 @@ def messages(report: ValidationReport) -> str:
         (("said == wanted", "False"), "fixtures.jsonl:1: full on a: reward 0, expected 1"),
         (("said == wanted", "said in ('yes', 'no') and len(said) == len(FIRST)"), "NameError"),
         (("float(said == wanted)", "float('nan')"), "the reward is nan"),
+        (
+            ("float(said == wanted)", "2 * float(said == wanted)"),
+            "the reward 2 lies outside the manifest's reward_range",
+        ),
         (("Verdict(reward=float(said == wanted))", "0.5"), "the verifier returned float, not a Verdict"),
     ],
 )
@@ -68,6 +72,12 @@ async def test_without_a_swapped_gold_a_warning_is_given(tmp_path: Path, validat
     fixtures = [{**fixture, "swapped": None} for fixture in FIXTURES]
     report = await validated(write_environment(tmp_path / "env", fixtures=fixtures))
     assert report.ok and "nothing shows that the gold answer matters" in report.warnings[0]
+
+
+async def test_a_prompt_that_shows_the_gold_answer_is_pointed_out(tmp_path: Path, validated: Validated) -> None:
+    shows = write_environment(tmp_path / "env", prompt={"user": "{question} Hint: {answer}"})
+    (warning,) = (await validated(shows)).warnings
+    assert warning == "prompt shows the model {answer}, which the fixtures swap as the gold answer"
 
 
 SESSION = """
