@@ -56,7 +56,6 @@ def clean(
 ) -> None:
     """Remove sandboxes whose process has ended or whose time is over, and only those."""
     from gymflow.sandboxes import SandboxUnavailable, close_providers
-    from gymflow.sandboxes import clean as clean_provider
     from gymflow.sandboxes import provider as provider_of
 
     async def run() -> dict[str, int]:
@@ -64,7 +63,7 @@ def clean(
         try:
             for name in [provider] if provider else ["local", "docker"]:
                 try:
-                    removed[name] = await clean_provider(provider_of(name))
+                    removed[name] = await provider_of(name).clean()
                 except SandboxUnavailable as error:
                     if provider is not None:
                         raise InputError(error.message) from error

@@ -29,7 +29,7 @@ from gymflow.sandboxes.interface import (
     Usage,
 )
 from gymflow.sandboxes.labels import EXPIRES, OWNER, ROLLOUT, RUN
-from gymflow.sandboxes.pool import Pool, clean, open_sandbox, run_once
+from gymflow.sandboxes.pool import Pool, open_sandbox, run_once
 from gymflow.sandboxes.registry import PROVIDERS, close_providers, provider
 
 __all__ = [
@@ -58,7 +58,6 @@ __all__ = [
     "TooLarge",
     "UnsafePath",
     "Usage",
-    "clean",
     "close_providers",
     "open_sandbox",
     "provider",

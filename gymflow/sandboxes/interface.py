@@ -19,6 +19,7 @@ from typing import Literal
 
 from gymflow.contracts.sandbox import ExecOutcome, SandboxSpec
 from gymflow.sandboxes.errors import SandboxError, SandboxUnsupported, TooLarge
+from gymflow.sandboxes.labels import is_orphan
 
 Isolation = Literal["full", "weak", "none"]
 """`full`: own namespaces or a machine of its own. `weak`: the kernel restricts files and TCP, processes of the host stay
@@ -256,6 +257,13 @@ class Provider(ABC):
     @abstractmethod
     async def remove(self, sandbox_id: str) -> None:
         """Remove a sandbox by id, without the process that started it. Idempotent."""
+
+    async def clean(self) -> int:
+        """Remove sandboxes whose owner has ended or whose time is over, and only those; how many."""
+        orphans = [info for info in await self.list() if is_orphan(info.labels)]
+        for orphan in orphans:
+            await self.remove(orphan.sandbox_id)
+        return len(orphans)
 
     async def image_identity(self, image: str | None) -> str:
         """What must be equal for two sandboxes to hold the same files at start; part of a rollout's key."""

@@ -9,7 +9,6 @@ from weakref import WeakKeyDictionary
 
 from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.sandboxes.interface import KEEP_BYTES, Command, ExecResult, Mount, Provider, Sandbox
-from gymflow.sandboxes.labels import is_orphan
 from gymflow.sandboxes.registry import provider
 
 CONCURRENCY = "GYMFLOW_SANDBOXES"
@@ -47,7 +46,7 @@ class Pool:
     async def place(self) -> AsyncIterator[Provider]:
         """A place for one sandbox."""
         if self._cleaned is None:
-            self._cleaned = asyncio.ensure_future(clean(self.provider))
+            self._cleaned = asyncio.ensure_future(self.provider.clean())
         await asyncio.wait({self._cleaned})
         async with self._places:
             yield self.provider
@@ -88,15 +87,3 @@ async def run_once(
         return await source.run(
             spec, command, files=files, mounts=mounts, stdin=stdin, timeout_s=timeout_s, keep_bytes=keep_bytes
         )
-
-
-async def clean(source: Provider) -> int:
-    """Remove sandboxes whose owner has ended or whose time is over, and only those; how many."""
-    from gymflow.sandboxes.local import LocalProvider
-
-    if isinstance(source, LocalProvider):
-        return await source.clean()
-    orphans = [info for info in await source.list() if is_orphan(info.labels)]
-    for orphan in orphans:
-        await source.remove(orphan.sandbox_id)
-    return len(orphans)

@@ -13,10 +13,10 @@ from typing import Any
 from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.sandboxes.interface import Isolation
 from gymflow.sandboxes.labels import new_id
+from gymflow.sandboxes.local.files import FileSandbox
 from gymflow.sandboxes.local.layout import PATH
 from gymflow.sandboxes.local.limits import Bounds
 from gymflow.sandboxes.local.platform import host_identity, landlock_abi
-from gymflow.sandboxes.local.sandbox import SpawnedSandbox
 from gymflow.sandboxes.local.spawner import Spawner
 from gymflow.sandboxes.local.state import Entry
 
@@ -24,7 +24,7 @@ READABLE = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternati
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 
 
-class HostSandbox(SpawnedSandbox):
+class HostSandbox(FileSandbox):
     """A temporary folder stands for the workdir: commands start there and see it under its own path (`$PWD`)."""
 
     _home: Path

@@ -3,13 +3,9 @@
 import asyncio
 import contextlib
 import itertools
-import os
 import platform
-import shutil
-import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +19,21 @@ from gymflow.sandboxes.interface import (
     ExecResult,
     Isolation,
     Mount,
-    Provider,
     Sandbox,
-    SandboxInfo,
     argv_of,
     refuse_unsupported,
 )
-from gymflow.sandboxes.labels import is_orphan, matches, new_id, owned, start_time
+from gymflow.sandboxes.labels import new_id, owned
 from gymflow.sandboxes.local import cgroups, state
 from gymflow.sandboxes.local.host import HostSandbox
 from gymflow.sandboxes.local.layout import compose
 from gymflow.sandboxes.local.limits import Bounds
 from gymflow.sandboxes.local.output import Stream
 from gymflow.sandboxes.local.platform import Bubblewrap, bubblewrap, host_identity, landlock_abi
+from gymflow.sandboxes.local.registered import RegisteredProvider
 from gymflow.sandboxes.local.running import Running, launched
-from gymflow.sandboxes.local.sandbox import LocalSandbox, SpawnedSandbox
+from gymflow.sandboxes.local.sandbox import LocalSandbox
+from gymflow.sandboxes.local.spawned import SpawnedSandbox
 from gymflow.sandboxes.local.spawner import Spawner
 
 READY_S = 30.0
@@ -49,14 +45,14 @@ _numbers = itertools.count(1)
 """Tells the one-shot sandboxes of this process apart, whichever provider instance starts them."""
 
 
-class LocalProvider(Provider):
+class LocalProvider(RegisteredProvider):
     """Namespaces, or, where the run demands less than full isolation, Landlock or nothing."""
 
     name = "local"
 
     def __init__(self, isolation: Isolation = "full") -> None:
+        super().__init__()
         self._demanded = isolation
-        self._open: dict[str, SpawnedSandbox] = {}
 
     @property
     def isolation(self) -> Isolation:
@@ -108,8 +104,7 @@ class LocalProvider(Provider):
             )
         else:
             sandbox = await self._start(spec, owned(labels, wall_s=spec.limits.wall_s), mounts)
-        self._open[sandbox.id] = sandbox
-        sandbox.on_stop = partial(self._forget, sandbox.id)
+        self.opened(sandbox)
         try:
             if gateway is not None and isinstance(sandbox, LocalSandbox):
                 await sandbox.open_gateway(gateway)
@@ -119,9 +114,6 @@ class LocalProvider(Provider):
             await asyncio.shield(sandbox.stop())
             raise
         return sandbox
-
-    def _forget(self, sandbox_id: str) -> None:
-        self._open.pop(sandbox_id, None)
 
     async def _start(self, spec: SandboxSpec, labels: Mapping[str, str], mounts: Sequence[Mount]) -> LocalSandbox:
         bounds = Bounds.of(spec.limits)
@@ -241,37 +233,11 @@ class LocalProvider(Provider):
             )
         refuse_unsupported(self, spec, mounts)
 
-    async def list(self, labels: Mapping[str, str] | None = None) -> list[SandboxInfo]:
-        return [SandboxInfo(e.sandbox_id, e.labels) for e in state.entries() if matches(e.labels, labels)]
-
-    async def remove(self, sandbox_id: str) -> None:
-        if (sandbox := self._open.get(sandbox_id)) is not None:
-            await sandbox.stop()
-            return
-        for entry in state.entries():
-            if entry.sandbox_id == sandbox_id:
-                await _remove(entry)
-
-    async def clean(self) -> int:
-        """Remove what killed processes left behind: sandboxes by label, control groups by name. How many."""
-        gone = [entry for entry in state.entries() if is_orphan(entry.labels)]
-        for entry in gone:
-            await self.remove(entry.sandbox_id)
-        tree = cgroups.detect()
-        left = cgroups.orphans(tree) if tree else []
-        for folder in left:
-            await cgroups.existing([folder]).remove()
-        return len(gone) + len({folder.name for folder in left})
-
     async def image_identity(self, image: str | None) -> str:
         if image in (None, "host"):
             system = platform.freedesktop_os_release() if sys.platform == "linux" else {}
             return f"host {system.get('ID', '?')} {system.get('VERSION_ID', '')} python {platform.python_version()}"
         return images.identity(image or "")
-
-    async def close(self) -> None:
-        for sandbox in list(self._open.values()):
-            await sandbox.stop()
 
 
 class OneShot:
@@ -298,14 +264,3 @@ def _tool() -> Bubblewrap:
     if isinstance(working, str):
         raise SandboxUnavailable(f"this machine cannot isolate a sandbox: {working}")
     return working
-
-
-async def _remove(entry: state.Entry) -> None:
-    """Remove another process's sandbox."""
-    if entry.init and start_time(entry.init[0]) == entry.init[1]:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(entry.init[0], signal.SIGKILL)
-    await cgroups.existing([Path(folder) for folder in entry.cgroups]).remove()
-    for folder in entry.folders:
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-    entry.path.unlink(missing_ok=True)

@@ -20,6 +20,7 @@ class Entry:
     cgroups: list[str] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     init: tuple[int, int] | None = None
+    provider: str = "local"
 
     @property
     def path(self) -> Path:
@@ -32,8 +33,8 @@ class Entry:
         temporary.replace(self.path)
 
 
-def entries() -> list[Entry]:
-    """All that are written down."""
+def entries(provider: str = "local") -> list[Entry]:
+    """All of a provider that are written down."""
     found = []
     for path in sorted(folder().glob("*.json")):
         try:
@@ -42,7 +43,7 @@ def entries() -> list[Entry]:
             found.append(Entry(**fields))
         except (OSError, ValueError, TypeError):
             continue
-    return found
+    return [entry for entry in found if entry.provider == provider]
 
 
 @lru_cache(maxsize=1)

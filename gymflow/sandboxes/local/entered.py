@@ -1,0 +1,72 @@
+"""A sandbox whose first process holds its namespaces: every command enters them, and no more than that."""
+
+import asyncio
+import socket
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gymflow.sandboxes.errors import SandboxError, SandboxLost
+from gymflow.sandboxes.labels import start_time
+from gymflow.sandboxes.local.files import FileSandbox
+from gymflow.sandboxes.local.gateway import GATEWAY_PORT, serve_gateway
+
+CONFIRMATIONS = 5
+
+
+class EnteredSandbox(FileSandbox):
+    """`entry.init` is its first process; the spawner keeps hold of it under the sandbox's id."""
+
+    _environment: dict[str, str]
+    _identity: tuple[int, int]
+    """User and group of commands, as numbers inside."""
+    _gateway: asyncio.Server | None = None
+
+    async def hold(self, pid: int) -> None:
+        """Make a process of this machine the one that commands follow."""
+        await self.spawner.hold(self.id, pid)
+        self.entry = replace(self.entry, init=(pid, start_time(pid) or 0))
+        self.entry.write()
+        self.limit_life(self.spec.limits.wall_s)
+
+    async def open_gateway(self, gateway: Path) -> None:
+        """Listen inside on loopback, and carry every connection to the gateway's socket out here."""
+        self.require()
+        request = {"files": {"do": "listen", "path": "", "port": GATEWAY_PORT}, "argv": [], "env": {}, "cwd": "/"}
+        async with self._child(request, "", stdin=None, keep_bytes=0) as running:
+            assert running.child is not None
+            end = await running.child.exited
+        if end.descriptor is None:
+            raise SandboxError(f"no way to the model gateway: {end.error} (errno {end.errno})")
+        self._gateway = await serve_gateway(socket.socket(fileno=end.descriptor), gateway)
+        self._environment["GYMFLOW_GATEWAY"] = f"http://127.0.0.1:{GATEWAY_PORT}"
+
+    def place(self) -> dict[str, Any]:
+        uid, gid = self._identity
+        return {"enter": self.id, "uid": uid, "gid": gid}
+
+    def environment(self) -> Mapping[str, str]:
+        return self._environment
+
+    def alive(self) -> bool:
+        return self._stopping is None and self.entry.init is not None and not self._init_is_dead()
+
+    async def confirm(self) -> None:
+        # A namespace's first process is seen to be dead a moment later than those that die with it.
+        for _ in range(CONFIRMATIONS):
+            if self._init_is_dead():
+                break
+            await asyncio.sleep(0.01)
+        if (self._init_is_dead() or not self.alive()) and self._stopping is None:
+            oom = self.group is not None and self.group.oom_kills() > 0
+            self._why = "its memory limit was exceeded" if oom else "its first process was killed"
+            raise SandboxLost(f"sandbox {self.id} is gone: {self._why}", oom=oom)
+        self.require()
+
+    def _init_is_dead(self) -> bool:
+        return self.entry.init is not None and start_time(self.entry.init[0]) != self.entry.init[1]
+
+    async def release(self) -> None:
+        if self._gateway is not None:
+            self._gateway.close()
