@@ -13,10 +13,11 @@ converted, and the caller a stream made of the whole answer, with signs of life 
 
 import asyncio
 import secrets
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from aiohttp import web
 
@@ -24,8 +25,7 @@ from gymflow.contracts.model import Sampling
 from gymflow.contracts.outcome import FailureKind, StopReason
 from gymflow.errors import RolloutFailure, StopEpisode
 from gymflow.models import wire
-from gymflow.models.base import ModelError, ModelRequest, ModelResponse
-from gymflow.models.client import ModelClient
+from gymflow.models.base import Dialect, ModelError, ModelRequest, ModelResponse, Sink
 from gymflow.models.dialects import DialectError
 from gymflow.models.dialects.foreign_tools import ForeignTools, as_functions
 from gymflow.models.health import EndpointDown
@@ -39,13 +39,25 @@ MAX_BODY = 256 * 1024 * 1024
 _STATUS = {FailureKind.MODEL_RATE_LIMITED: 429, FailureKind.MODEL_TIMEOUT: 504, FailureKind.MODEL_UNREACHABLE: 502}
 
 
+class Calls(Protocol):
+    """What answers a rollout's model calls: its `ModelClient`, or who counts turns before that."""
+
+    async def create(self, request: ModelRequest, *, sink: Sink | None = None) -> ModelResponse:
+        """One call. Raises as `ModelClient.create` does."""
+        ...
+
+    def dialect(self) -> Dialect | None:
+        """The dialect in which requests can be passed on as they are."""
+        ...
+
+
 @dataclass(eq=False)
 class Admission:
     """One rollout's way in. `ended` is set when it may make no more calls, and `outcome` then says why."""
 
     server: "GatewayServer"
     token: str
-    client: ModelClient
+    client: Calls
     sampling: Sampling
     served_name: str
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -76,9 +88,16 @@ class GatewayServer:
     """Listens on a TCP port and, for sandboxes without a network, on a Unix socket."""
 
     def __init__(
-        self, *, host: str = "127.0.0.1", port: int = 0, socket_path: Path | None = None, public_url: str | None = None
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        socket_path: Path | None = None,
+        public_url: str | None = None,
+        routes: Iterable[web.AbstractRouteDef] = (),
     ) -> None:
-        """`public_url`: what remote sandboxes reach this server by."""
+        """`public_url`: what remote sandboxes reach this server by. `routes`: what it serves besides, such as tools over MCP."""
+        self._routes = list(routes)
         self._host, self._port, self._socket_path, self._public_url = host, port, socket_path, public_url
         self._admitted: dict[str, Admission] = {}
         self._runner: web.AppRunner | None = None
@@ -93,6 +112,7 @@ class GatewayServer:
             for path, dialect in SERVED.items():
                 app.router.add_post(prefix + path, _bound(self._call, dialect))
         app.router.add_get("/rollouts/{token}", self._alive)
+        app.router.add_routes(self._routes)
         app.router.add_route("*", "/{path:.*}", self._lost)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
         await self._runner.setup()
@@ -108,7 +128,7 @@ class GatewayServer:
             await self._runner.cleanup()
             self._runner = None
 
-    def admit(self, client: ModelClient, *, sampling: Sampling | None = None, served_name: str = "policy") -> Admission:
+    def admit(self, client: Calls, *, sampling: Sampling | None = None, served_name: str = "policy") -> Admission:
         """Let a rollout in. `sampling` wins over whatever the harness asks for; `served_name` is what `/models` lists."""
         admission = Admission(self, secrets.token_urlsafe(24), client, sampling or Sampling(), served_name)
         self._admitted[admission.token] = admission
