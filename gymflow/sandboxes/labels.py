@@ -73,9 +73,9 @@ def new_id() -> str:
 
 @lru_cache(maxsize=1)
 def hostname() -> str:
-    """This machine, told apart from a rebooted one where the kernel says so."""
-    boot = Path("/proc/sys/kernel/random/boot_id")
-    return f"{socket.gethostname()}-{boot.read_text()[:8]}" if boot.exists() else socket.gethostname()
+    """This machine, told apart from a rebooted one where the kernel says so; short enough for a label of 63 characters."""
+    boot, name = Path("/proc/sys/kernel/random/boot_id"), socket.gethostname()[:32]
+    return f"{name}-{boot.read_text()[:8]}" if boot.exists() else name
 
 
 def start_time(pid: int) -> int | None:

@@ -43,6 +43,10 @@ done
 clears its environment lives until the sandbox is stopped."""
 
 
+OOM_COUNT = "grep -h oom_kill /sys/fs/cgroup/memory/memory.oom_control /sys/fs/cgroup/memory.events 2>/dev/null | grep -v disable"
+"""Prints how many processes of the sandbox's control group died for lack of memory."""
+
+
 class ShellSandbox(Sandbox):
     """Files by commands. The files' owner is the sandbox's user, since its commands write them."""
 

@@ -11,11 +11,10 @@ from gymflow.contracts.sandbox import ExecOutcome, SandboxSpec
 from gymflow.sandboxes.docker.engine import Engine, EngineError, ExecStream
 from gymflow.sandboxes.errors import SandboxError, SandboxLost
 from gymflow.sandboxes.interface import KEEP_BYTES, Command, ExecResult, argv_of
-from gymflow.sandboxes.posix import KILL, MARK, ShellSandbox
+from gymflow.sandboxes.posix import KILL, MARK, OOM_COUNT, ShellSandbox
 
 AGENT = "1000:1000"
 ENTER = 'cd "$1" || exit 126; shift; exec "$@"'
-OOM_COUNT = "grep -h oom_kill /sys/fs/cgroup/memory/memory.oom_control /sys/fs/cgroup/memory.events 2>/dev/null | grep -v disable"
 KILLED = 137
 PROCESSES = 256
 SPARE = 64
