@@ -19,7 +19,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @app.command("runs")
 def runs(store: Store = None, json: Json = False) -> None:
-    """List the runs of a store, newest first: coverage, score, and what they were sampled and scored with."""
+    """List the runs of a store, newest first: coverage, score, and what they were sampled and scored with.
+
+    Standard errors are clustered by task, and by cluster where the tasks have one.
+    """
     from cli.choosing import existing_store
     from cli.tables import print_table
     from cli.terminal import print_json
@@ -29,7 +32,17 @@ def runs(store: Store = None, json: Json = False) -> None:
     if json:
         print_json([one.model_dump(mode="json") for one in found])
         return
-    columns = ("run", "state", "created", "environments", "models", "coverage", "score", "fingerprint", "verdicts")
+    columns = (
+        "run",
+        "state",
+        "created",
+        "environments",
+        "models",
+        "coverage",
+        "score ± clustered SE",
+        "fingerprint",
+        "verdicts",
+    )
     print_table(columns, [_row(one) for one in found], stack=True)
 
 
@@ -133,7 +146,7 @@ def _score(one: "RunSummary") -> list[str]:
             [
                 *([score.environment] if len(environments) > 1 else []),
                 *([score.agent] if len(agents) > 1 else []),
-                mean_and_error(score.score, None),
+                mean_and_error(score.score, score.standard_error),
             ]
         )
         for score in one.scores

@@ -8,7 +8,6 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.terminal import command, one_line, print_json, results
-from gymflow.contracts.estimate import Interval
 from gymflow.contracts.report import Scorecard, ScoreLine
 from gymflow.paths import store_root
 from gymflow.store import Store
@@ -30,13 +29,13 @@ def print_scorecards(cards: list[Scorecard], *, json: bool, health: bool = False
 def put_scorecard(console: Console, card: Scorecard) -> None:
     """Score, spread over tasks, coverage and cost. Names are the user's and are printed as they are, not as markup."""
     table = Table(box=None, pad_edge=False)
-    for name in ("environment", "agent", "score [95 %]", "pass@k", "tasks", "rollouts", "tokens", "time"):
+    for name in ("environment", "agent", "score ± SE [95 %]", "pass@k", "tasks", "rollouts", "tokens", "time"):
         table.add_column(name, overflow="fold")
     for line in card.lines:
         table.add_row(
             one_line(line.environment),
             one_line(line.agent),
-            mean_and_interval(line.score, line.interval),
+            _score(line),
             _pass_at(line),
             str(line.tasks),
             _coverage(line),
@@ -95,11 +94,10 @@ def mean_and_error(mean: float | None, error: float | None) -> str:
     return f"{mean:.3f} ± {error:.3f}" if error else f"{mean:.3f}"
 
 
-def mean_and_interval(mean: float | None, interval: Interval | None) -> str:
-    """A score with its 95 % interval, where it has one."""
-    if mean is None:
-        return "none"
-    return f"{mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]" if interval else f"{mean:.3f}"
+def _score(line: ScoreLine) -> str:
+    """With its standard error and its 95 % interval, both clustered by task, and by `cluster` where the tasks have one."""
+    score = mean_and_error(line.score, line.standard_error)
+    return f"{score} [{line.interval.low:.3f}, {line.interval.high:.3f}]" if line.interval else score
 
 
 def _pass_at(line: ScoreLine) -> str:

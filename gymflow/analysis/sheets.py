@@ -7,7 +7,7 @@ from gymflow.contracts.comparison import CandidateLine, Comparison, Difference
 from gymflow.contracts.estimate import Estimate, Interval
 from gymflow.contracts.merge import MergeReport
 from gymflow.contracts.profile import AtK, Costs, Profile, ProfileLine, Quantiles
-from gymflow.contracts.report import Scorecard
+from gymflow.contracts.report import Scorecard, ScoreLine
 
 Cells = Sequence[str]
 FLIPS_SHOWN = 10
@@ -51,12 +51,12 @@ def scorecard_sheets(card: Scorecard) -> Iterator[Sheet]:
     """The lines of a scorecard."""
     yield Sheet(
         f"{card.name}: run {card.run_id}",
-        ("environment", "agent", "score [95 %]", "pass@k", "tasks", "scored", "failed", "missing", "unverified"),
+        ("environment", "agent", "score ± SE [95 %]", "pass@k", "tasks", "scored", "failed", "missing", "unverified"),
         [
             (
                 line.environment,
                 line.agent,
-                f"{number(line.score)} {interval(line.interval)}",
+                _score(line),
                 ", ".join(f"@{k} {value:.3f}" for k, value in line.pass_at.items()),
                 str(line.tasks),
                 f"{line.scored} of {line.rollouts}",
@@ -281,6 +281,12 @@ def _cost(found: Difference) -> str:
 def _errors(line: CandidateLine) -> str:
     clustered = line.score.standard_error if line.score.groups != line.score.tasks else None
     return ", ".join(number(one) for one in (line.score.paired_error, clustered, line.unpaired_error))
+
+
+def _score(line: ScoreLine) -> str:
+    """With standard error and interval; the error is left out where all tasks came to the same: it would say ± 0."""
+    error = f" ± {number(line.standard_error)}" if line.standard_error else ""
+    return f"{number(line.score)}{error} {interval(line.interval)}".rstrip()
 
 
 def _line_sheets(line: ProfileLine) -> Iterator[Sheet]:

@@ -70,7 +70,10 @@ class RunScore(Contract):
     environment: str
     agent: str
     score: float | None
-    standard_error: float | None
+    standard_error: float | None = Field(
+        description="Of the score, clustered by task, and by `cluster` where tasks have one."
+    )
+    groups: int = Field(description="Independent groups of scored tasks that the standard error is over.")
 
 
 class RunSummary(Contract):

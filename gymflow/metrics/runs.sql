@@ -1,6 +1,8 @@
 -- One row per environment and agent of every run, in the run's current verdict set. Scores are defined in scorecard.sql.
+-- standard_error: of the score, clustered by `cluster`, a task without one being its own: sqrt(G/(G-1) * sum of the squared sums of
+-- the clusters' deviations) / n (intervals.py, clustered_error); null for fewer than two groups.
 WITH per_task AS (
-    SELECT run_id, environment, agent, task_key, task_id,
+    SELECT run_id, environment, agent, task_index,
            avg(reward) AS mean,
            count(*) AS planned,
            count(*) FILTER (WHERE outcome = 'scored') AS scored,
@@ -10,15 +12,37 @@ WITH per_task AS (
     FROM outcomes
     WHERE is_current
     GROUP BY ALL
+),
+lines AS (
+    SELECT run_id, environment, agent,
+           avg(mean) AS score,
+           sum(planned)::BIGINT AS planned,
+           sum(scored)::BIGINT AS scored,
+           sum(unverified)::BIGINT AS unverified,
+           sum(failed)::BIGINT AS failed,
+           sum(missing)::BIGINT AS missing
+    FROM per_task
+    GROUP BY ALL
+),
+deviations AS (
+    SELECT run_id, environment, agent,
+           t.cluster, CASE WHEN t.cluster IS NULL THEN task_index END AS alone,
+           sum(p.mean - l.score) AS deviation,
+           count(*) AS tasks
+    FROM per_task p
+    JOIN lines l USING (run_id, environment, agent)
+    JOIN (SELECT run_id, task_index, cluster FROM tasks) t USING (run_id, task_index)
+    WHERE p.mean IS NOT NULL
+    GROUP BY ALL
+),
+errors AS (
+    SELECT run_id, environment, agent,
+           count(*) AS groups,
+           CASE WHEN count(*) > 1
+                THEN sqrt(count(*) / (count(*) - 1) * sum(deviation * deviation)) / sum(tasks) END AS standard_error
+    FROM deviations
+    GROUP BY ALL
 )
-SELECT run_id, environment, agent,
-       avg(mean) AS score,
-       stddev_samp(mean) / sqrt(count(mean)) AS standard_error,
-       sum(planned)::BIGINT AS planned,
-       sum(scored)::BIGINT AS scored,
-       sum(unverified)::BIGINT AS unverified,
-       sum(failed)::BIGINT AS failed,
-       sum(missing)::BIGINT AS missing
-FROM per_task
-GROUP BY ALL
+SELECT * REPLACE (coalesce(groups, 0) AS groups)
+FROM lines LEFT JOIN errors USING (run_id, environment, agent)
 ORDER BY run_id, environment, agent
