@@ -65,7 +65,11 @@ def run(
     allow_drift: Annotated[
         list[str] | None, typer.Option(metavar="FIELD", help="On resume: accept and record this difference.")
     ] = None,
+    decision: Annotated[
+        str | None, typer.Option(metavar="ID", help="The decision that this run tests; see `gym eval decide`.")
+    ] = None,
     no_health: Annotated[bool, typer.Option("--no-health", help="Leave out the health checks at the end.")] = False,
+    no_diagnosis: Annotated[bool, typer.Option("--no-diagnosis", help="Leave out the diagnosis at the end.")] = False,
     store: Store = None,
     search_dir: SearchDir = None,
     inline: Inline = False,
@@ -101,10 +105,12 @@ def run(
         config,
         resume=resume,
         allow_drift=allow_drift or [],
+        decision=decision,
         store=store,
         search_dirs=search_dir or [],
         inline=inline,
         health=not no_health,
+        diagnosis=not no_diagnosis,
         json=json,
     )
 
@@ -145,6 +151,24 @@ def diagnose(
 
     add_search_dirs(search_dir or [])
     diagnose_run(run, against=against, store=store, inline=inline, json=json)
+
+
+@group.command("decide")
+def decide(
+    run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],
+    choose: Annotated[
+        str | None, typer.Option(metavar="N|NAME", help="Rank or name of the intervention; asked for if left out.")
+    ] = None,
+    by: Annotated[str | None, typer.Option(metavar="NAME", help="Who decides; default: you.")] = None,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; asked for if left out.")] = None,
+    store: Store = None,
+    inline: Inline = False,
+    json: Json = False,
+) -> None:
+    """Record which of the proposed interventions was chosen, by whom and why. `gym eval run --decision` then tests it."""
+    from cli.decide import decide_run
+
+    decide_run(run, choose=choose, decided_by=by, reason=reason, store=store, inline=inline, json=json)
 
 
 @group.command("reverify")

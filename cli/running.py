@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -34,10 +35,12 @@ def run_evaluations(
     *,
     resume: str | None,
     allow_drift: list[str],
+    decision: str | None,
     store: str | None,
     search_dirs: list[Path],
     inline: bool,
     health: bool,
+    diagnosis: bool,
     json: bool,
 ) -> None:
     """One run, or one for each value of `--vary`; then the scorecards. Exits with 3 or 130 where that is how it ended."""
@@ -52,15 +55,16 @@ def run_evaluations(
             )
         document = Store(root).run(Store(root).resolve_run_id(resume)).document
         runs = [(resumed_config(document.config, options), document.run_id)]
+    further = {"accept_drift": allow_drift, "health": health, "diagnosis": diagnosis, "decision": decision}
     cards: list[Scorecard] = []
     complete, interrupted = True, False
     for config, run_id in runs:
-        card, ended, interrupted = _evaluate(config, run_id, root, allow_drift, inline, health)
+        card, ended, interrupted = _evaluate(config, run_id, root, inline, further)
         cards.append(card)
         complete = complete and ended
         if interrupted:
             break
-    print_scorecards(cards, json=json, health=health)
+    print_scorecards(cards, json=json, health=health, diagnosis=diagnosis)
     if interrupted or not complete:
         sys.exit(EXIT_INTERRUPTED if interrupted else EXIT_INCOMPLETE)
 
@@ -73,9 +77,9 @@ def add_search_dirs(folders: list[Path]) -> None:
 
 
 def _evaluate(
-    config: RunConfig, run_id: str | None, store: str, allow_drift: list[str], inline: bool, health: bool
+    config: RunConfig, run_id: str | None, store: str, inline: bool, further: dict[str, Any]
 ) -> tuple[Scorecard, bool, bool]:
-    """The scorecard, whether the run is complete, and whether it was interrupted."""
+    """The scorecard, whether the run is complete, and whether it was interrupted. `further`: parameters of the flow."""
     with recording(inline):
         from flows.evaluate import evaluate
         from tasks.plan import new_run_id
@@ -85,7 +89,7 @@ def _evaluate(
 
         async def play() -> Scorecard:
             watcher.set(lambda run: _watched(run, interrupted))
-            card: Scorecard = await evaluate(config, run_id, store, allow_drift, health)
+            card: Scorecard = await evaluate(config, run_id, store, **further)
             return card
 
         try:

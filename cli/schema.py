@@ -23,6 +23,7 @@ VIEWS = {
     "task_scores": "A task as one agent played it, in one verdict set: what scores are means of.",
     "flips": "A rollout that passes in one verdict set of its run and not in a later one, or the other way round.",
     "findings": "A line of a health report.",
+    "decisions": "An intervention that was chosen from the ranked list of a diagnosis.",
 }
 
 COLUMNS = {
@@ -191,6 +192,20 @@ SPECIAL = {
         "severity": "info, warning or error",
         "locator": "where in the evidence",
         "message": "what was seen",
+    },
+    "decisions": {
+        "decision_id": "the decision; `gym eval run --decision` names it",
+        "intervention": "what was chosen: model_training, harness_work, prompt_change, …",
+        "rank": "its place in the ranked list; 1 promised most",
+        "choices": "length of that list",
+        "gain": "the prediction: the most that it could add to the score",
+        "score": "the score when it was decided",
+        "rollouts": "number of rollouts that speak for it",
+        "supported_by": "their ids, the first few",
+        "decided_at": "seconds since the epoch",
+        "decided_by": "who decided",
+        "reason": "why",
+        "tested_by": "runs that name it as the decision that they test",
     },
 }
 

@@ -7,22 +7,24 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cli.attention import put_attention
 from cli.terminal import command, one_line, print_json, results
 from gymflow.contracts.report import Scorecard, ScoreLine
 from gymflow.paths import store_root
-from gymflow.store import Store
+
+WORDS = 240
+"""Characters shown of what most failures of a kind say."""
 
 
-def print_scorecards(cards: list[Scorecard], *, json: bool, health: bool = False) -> None:
-    """Tables and what to type next on stdout, or a JSON list; with `health` also what the checks said of each run."""
+def print_scorecards(cards: list[Scorecard], *, json: bool, health: bool = False, diagnosis: bool = False) -> None:
+    """Tables and what to type next on stdout, or a JSON list; with `health` and `diagnosis` also what these said of each run."""
     if json:
         print_json([card.model_dump(mode="json") for card in cards])
         return
     console = results()
     for card in cards:
         put_scorecard(console, card)
-        if health:
-            _put_health(console, card)
+        put_attention(console, card, health=health, diagnosis=diagnosis)
         _put_next(console, card)
 
 
@@ -46,9 +48,11 @@ def put_scorecard(console: Console, card: Scorecard) -> None:
     console.print(table)
     for line in card.lines:
         console.print(f"\n{one_line(line.environment)}, {one_line(line.agent)}: {_spread(line)}", soft_wrap=True)
-        if line.failures:
-            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(line.failures.items()))
-            console.print(f"  without a reward: {kinds}", style="yellow", soft_wrap=True)
+        for failures in line.failures:
+            words = f": {one_line(failures.words[:WORDS])}" if failures.words else ""
+            console.print(
+                f"  without a reward: {failures.rollouts} {failures.kind}{words}", style="yellow", soft_wrap=True
+            )
         if line.missing:
             console.print(f"  {line.missing} rollouts are missing: planned, and not sampled yet", style="yellow")
         if line.unscored_tasks:
@@ -62,16 +66,6 @@ def put_scorecard(console: Console, card: Scorecard) -> None:
     console.print(f"\nstore   {card.store}  (verdict set {card.verdict_set or 'none yet'})", soft_wrap=True)
 
 
-def _put_health(console: Console, card: Scorecard) -> None:
-    from gymflow.analysis.health import last_report
-    from gymflow.analysis.health.sheets import health_line
-
-    report = last_report(Store(card.store).run(card.run_id))
-    if report is not None:
-        style = "yellow" if report.unhealthy else ""
-        console.print(f"health  {health_line(report)}", style=style, soft_wrap=True)
-
-
 def _put_next(console: Console, card: Scorecard) -> None:
     console.print("next")
     where = "" if Path(card.store) == Path(store_root()).absolute() else f" --store {shlex.quote(card.store)}"
@@ -79,7 +73,8 @@ def _put_next(console: Console, card: Scorecard) -> None:
     query = "select task_id, avg(reward) as reward from outcomes group by all order by reward"
     hints = [
         (f"{gym} show {card.run_id}{where}", "tasks, rollouts, whole trajectories"),
-        (f"{gym} eval health {card.run_id}{where}", "what is odd about the evidence"),
+        (f"{gym} eval report {card.run_id}{where}", "all of it on one page (HTML)"),
+        (f"{gym} eval decide {card.run_id}{where}", "choose what to do about it, and keep the choice"),
         (f'{gym} sql "{query}"{where}', "any question"),
         (f"{gym} eval run --resume {card.run_id} --repeats N{where}", "more repeats, or what is missing"),
     ]

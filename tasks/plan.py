@@ -12,9 +12,11 @@ from tasks import in_flow_run, step
 
 
 @step(task_run_name="plan {run_id}")
-async def plan_run(config: RunConfig, run_id: str, store: str | None, accept_drift: list[str]) -> int:
+async def plan_run(
+    config: RunConfig, run_id: str, store: str | None, accept_drift: list[str], decision: str | None = None
+) -> int:
     """Create the run, or check that an existing one may go on and let it grow. Returns the number of planned rollouts."""
-    return await prepare(Store(store_root(store)), run_id, config, Registry(), accept_drift)
+    return await prepare(Store(store_root(store)), run_id, config, Registry(), accept_drift, decision)
 
 
 def new_run_id(config: RunConfig) -> str:

@@ -11,6 +11,13 @@ from gymflow.contracts.report import Scorecard, ScoreLine
 
 Cells = Sequence[str]
 FLIPS_SHOWN = 10
+PREDICTIONS = {
+    "came": "yes",
+    "came_in_part": "in part",
+    "not_shown": "not shown",
+    "got_worse": "no, it got worse",
+    "not_comparable": "cannot be told",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +155,22 @@ def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
             ),
         ],
     )
+    if tested := [(line, line.prediction) for line in lines if line.prediction is not None]:
+        yield Sheet(
+            "decisions that these runs test",
+            ("decision", "run", "intervention", "predicted at most", "came", "because"),
+            [
+                (
+                    found.decision_id,
+                    line.run_id,
+                    f"{found.intervention} ({found.environment})",
+                    "-" if found.predicted is None else f"{found.predicted:+.3f}",
+                    PREDICTIONS[found.outcome],
+                    found.detail,
+                )
+                for line, found in tested
+            ],
+        )
     for line in lines:
         yield from _candidate_sheets(line)
     if comparison.gates:
@@ -263,6 +286,12 @@ def merge_sheets(report: MergeReport) -> Iterator[Sheet]:
         )
 
 
+def _score(line: ScoreLine) -> str:
+    """With standard error and interval; the error is left out where all tasks came to the same: it would say ± 0."""
+    error = f" ± {number(line.standard_error)}" if line.standard_error else ""
+    return f"{number(line.score)}{error} {interval(line.interval)}".rstrip()
+
+
 def difference(found: Difference) -> str:
     """Signed, with its interval."""
     if found.difference is None:
@@ -281,12 +310,6 @@ def _cost(found: Difference) -> str:
 def _errors(line: CandidateLine) -> str:
     clustered = line.score.standard_error if line.score.groups != line.score.tasks else None
     return ", ".join(number(one) for one in (line.score.paired_error, clustered, line.unpaired_error))
-
-
-def _score(line: ScoreLine) -> str:
-    """With standard error and interval; the error is left out where all tasks came to the same: it would say ± 0."""
-    error = f" ± {number(line.standard_error)}" if line.standard_error else ""
-    return f"{number(line.score)}{error} {interval(line.interval)}".rstrip()
 
 
 def _line_sheets(line: ProfileLine) -> Iterator[Sheet]:

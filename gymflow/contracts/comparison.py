@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from gymflow.contracts.base import Contract
+from gymflow.contracts.decision import Prediction
 from gymflow.contracts.estimate import Interval
 
 
@@ -114,6 +115,7 @@ class CandidateLine(Contract):
     costs: dict[str, Difference] = Field(description="Mean per rollout: tokens, US dollars, turns, seconds.")
     slices: list[SliceDifference]
     warnings: list[str]
+    prediction: Prediction | None = Field(None, description="Where the candidate's run tests a decision.")
 
 
 class GateResult(Contract):
@@ -138,6 +140,15 @@ class Comparison(Contract):
     seed: int = Field(description="Of the permutations.")
     candidates: list[CandidateLine]
     gates: list[GateResult]
+
+    def label(self, line: CandidateLine) -> str:
+        """What tells a candidate apart: its name, its agent where it is the base's own run, or else its run."""
+        if line.run_id == self.base_run_id:
+            return line.agent
+        names = [self.base_name, *dict.fromkeys((one.name, one.run_id) for one in self.candidates)]
+        shared = sum(line.name in (one, one[0]) for one in names) > 1
+        several = sum(one.run_id == line.run_id for one in self.candidates) > 1
+        return (line.run_id if shared else line.name) + (f", {line.agent}" if several else "")
 
     @property
     def failed_gates(self) -> list[GateResult]:

@@ -11,19 +11,26 @@ from gymflow.runtime.planning import Planner
 from gymflow.runtime.reusing import require_pinned
 from gymflow.secrets import mask
 from gymflow.store import Store
+from gymflow.store.decisions import find_decision
 from gymflow.store.lease import Lease
 from gymflow.suggest import did_you_mean
 
 
 async def prepare(
-    store: Store, run_id: str, config: RunConfig, registry: Registry, accept_drift: Sequence[str] = ()
+    store: Store,
+    run_id: str,
+    config: RunConfig,
+    registry: Registry,
+    accept_drift: Sequence[str] = (),
+    decision: str | None = None,
 ) -> int:
-    """Create the run, or check and extend it; returns how many rollouts are planned.
+    """Create the run, or check and extend it; returns how many rollouts are planned. `decision` names the one that it tests.
 
     Raises InputError where an existing run was sampled under another fingerprint, with the list of what differs, unless
     each difference is accepted (and then recorded); where nothing is selected; and, before anything is written, where a
     model cannot be called, in its endpoint's own words. Raises RunLocked where another process works on the run.
     """
+    tested = find_decision(store, decision).decision_id if decision else None
     gateway = Gateway(config.models)
     if config.reuse == "store":
         require_pinned(gateway, config.models_sampled)
@@ -33,6 +40,7 @@ async def prepare(
         # Held, so that a run which another process works on is not changed under it.
         lease = Lease(store.layout.run(run_id).lease, run_id)
         try:
+            _tie(store, run_id, tested)
             return _extend(store, run_id, config, planner, accept_drift)
         finally:
             lease.release()
@@ -42,8 +50,19 @@ async def prepare(
         raise InputError(
             "nothing is selected: no task is left by the limit, the task ids and the split; nothing was run"
         )
-    store.create_run(planner.document(run_id), tasks, planner.rollouts())
+    document = planner.document(run_id).model_copy(update={"tests_decision": tested})
+    store.create_run(document, tasks, planner.rollouts())
     return store.run(run_id).planned()
+
+
+def _tie(store: Store, run_id: str, tested: str | None) -> None:
+    """Let an existing run say which decision it tests, if it did not say so yet."""
+    document = store.document(run_id)
+    if tested is None or document.tests_decision == tested:
+        return
+    if document.tests_decision is not None:
+        raise InputError(f"--decision {tested}: run {run_id} tests decision {document.tests_decision} already")
+    store.update_run(document.model_copy(update={"tests_decision": tested}))
 
 
 def _extend(store: Store, run_id: str, config: RunConfig, planner: Planner, accept_drift: Sequence[str]) -> int:
@@ -85,7 +104,8 @@ def _extend(store: Store, run_id: str, config: RunConfig, planner: Planner, acce
     store.extend_plan(run_id, tasks, plan)
     grown = planner.document(run_id, document.name)
     accepted = sorted({*document.accepted_drift, *drift})
-    store.update_run(grown.model_copy(update={"created_at": document.created_at, "accepted_drift": accepted}))
+    kept_fields = {"created_at": document.created_at, "tests_decision": document.tests_decision}
+    store.update_run(grown.model_copy(update=kept_fields | {"accepted_drift": accepted}))
     return store.run(run_id).planned()
 
 

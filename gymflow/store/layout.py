@@ -64,6 +64,10 @@ class RunLayout:
     def reports(self) -> Path:
         return self.folder / "reports"
 
+    @property
+    def decisions(self) -> Path:
+        return self.folder / "decisions"
+
     def segment(self, number: int) -> Path:
         """A journal segment."""
         return self.journal / f"{number:06d}.jsonl"

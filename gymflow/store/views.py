@@ -18,6 +18,7 @@ from gymflow.contracts.finding import Finding
 from gymflow.contracts.run import RunDocument
 from gymflow.errors import InputError
 from gymflow.store.catalog import Store
+from gymflow.store.decisions import decisions_of
 from gymflow.store.journal import scan
 from gymflow.store.layout import RunLayout
 from gymflow.store.lease import held
@@ -54,6 +55,26 @@ _RUNS = pa.schema(
     ]
 )
 _FINDINGS = pa.schema([(name, _TEXT) for name in Finding.model_fields])
+_DECISIONS = pa.schema(
+    [
+        ("decision_id", _TEXT),
+        ("run_id", _TEXT),
+        ("verdict_set", _TEXT),
+        ("environment", _TEXT),
+        ("agent", _TEXT),
+        ("intervention", _TEXT),
+        ("rank", pa.int64()),
+        ("choices", pa.int64()),
+        ("gain", pa.float64()),
+        ("score", pa.float64()),
+        ("rollouts", pa.int64()),
+        ("supported_by", pa.list_(_TEXT)),
+        ("decided_at", pa.float64()),
+        ("decided_by", _TEXT),
+        ("reason", _TEXT),
+        ("tested_by", pa.list_(_TEXT)),
+    ]
+)
 _BATCH = 512
 
 
@@ -83,7 +104,7 @@ class _Stream:
 
 def connect(root: str | Path, runs: Iterable[str] | None = None) -> duckdb.DuckDBPyConnection:
     """A connection with the views `runs`, `plan`, `tasks`, `rollouts`, `attempts`, `evidence`, `model_calls`, `turns`,
-    `tool_calls`, `tokens`, `verdict_sets`, `verdicts`, `outcomes` and `findings`, over all runs or those named.
+    `tool_calls`, `tokens`, `verdict_sets`, `verdicts`, `outcomes`, `findings` and `decisions`, over all runs or those named.
 
     Raises InputError for a name that is no run's.
     """
@@ -108,6 +129,7 @@ def open_views(
     _create_tables(connection, snapshots, source)
     _register(connection, "_runs", _RUNS, lambda: [_run_row(documents[s.run_id], s) for s in snapshots])
     _register(connection, "findings", _FINDINGS, lambda: [row for s in snapshots for row in _findings(s.layout)])
+    _register(connection, "decisions", _DECISIONS, lambda: list(_decisions(documents, snapshots)))
     sql = resources(__package__)
     for name in ("views.sql", "tokens.sql", "judge_calls.sql"):
         connection.execute(sql.joinpath(name).read_text())
@@ -241,6 +263,14 @@ def _findings(layout: RunLayout) -> Iterator[dict[str, Any]]:
             raise InputError(f"{path}: not JSON ({error}); run the health check again.") from None
         for finding in report["findings"] if isinstance(report, dict) else report:
             yield {name: finding.get(name) for name in _FINDINGS.names}
+
+
+def _decisions(documents: dict[str, RunDocument], snapshots: list[_Snapshot]) -> Iterator[dict[str, Any]]:
+    """With the runs that test them, of those that the connection is on."""
+    for snapshot in snapshots:
+        for one in decisions_of(snapshot.layout):
+            testing = [run_id for run_id, document in documents.items() if document.tests_decision == one.decision_id]
+            yield one.model_dump(exclude={"schema_version"}) | {"tested_by": testing}
 
 
 def _register(

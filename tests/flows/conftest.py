@@ -22,7 +22,7 @@ def run(store: Path, home: Path) -> Evaluated:
 
     async def play(config: RunConfig, run_id: str = "r", accept_drift: list[str] | None = None) -> Scorecard:
         try:
-            card: Scorecard = await evaluate(config, run_id, str(store), accept_drift)
+            card: Scorecard = await evaluate(config, run_id, str(store), accept_drift, diagnosis=False)
         except RunIncomplete:
             return scorecard(Store(store), run_id)
         return card

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from gymflow.analysis.compare.differences import Differences, Settings
 from gymflow.analysis.compare.gates import Gate, parse_gate, read_gates
 from gymflow.analysis.compare.pairing import pair
-from gymflow.analysis.compare.sides import Side, load_side
+from gymflow.analysis.compare.sides import Side, load_side, sides_of
 from gymflow.analysis.compare.varying import details, headline, varies
+from gymflow.analysis.decide.predicting import prediction
 from gymflow.analysis.reports import write_report, write_table
 from gymflow.contracts.comparison import CandidateLine, Comparison
 from gymflow.errors import InputError
@@ -21,6 +23,7 @@ from gymflow.metrics.paired import holm
 from gymflow.metrics.profile import reward_bounds
 from gymflow.metrics.slices import wanted
 from gymflow.store import Store, connect
+from gymflow.store.decisions import find_decision
 
 __all__ = ["Gate", "Settings", "compare", "headline", "parse_gate", "read_gates"]
 
@@ -28,25 +31,30 @@ __all__ = ["Gate", "Settings", "compare", "headline", "parse_gate", "read_gates"
 def compare(
     store: Store,
     base: str,
-    candidates: Sequence[str],
+    candidates: Sequence[str] = (),
     *,
     by: Sequence[str] = (),
     gates: Sequence[Gate] = (),
     settings: Settings | None = None,
+    verdict_set: str | None = None,
 ) -> Comparison:
-    """Compare runs, each named `RUN` or `RUN:AGENT`, in their current verdict sets, and put the report beside every candidate.
+    """Compare runs, each named `RUN` or `RUN:AGENT`, in a verdict set (default: the current one of each), and put the report beside
+    every candidate. Without candidates the agents of the base's run are compared with its first.
 
     Nothing is refused for being different: what differs is named. Raises InputError where two sides have no task in common.
     """
+    base, candidates = sides_of(store, base, candidates)
     settings = settings or Settings()
     # Slices that a gate names are cut, too; environments always are.
     names = list(dict.fromkeys([*wanted(by), *(gate.slice[0] for gate in gates if gate.slice)]))
     names = [name for name in names if name != "environment"]
     lines, tables = [], []
     with connect(store.root, runs=[selector.partition(":")[0] for selector in (base, *candidates)]) as connection:
-        first = load_side(connection, store, base, names)
+        first = load_side(connection, store, base, names, verdict_set)
         for selector in candidates:
-            line, table = _line(connection, first, load_side(connection, store, selector, []), settings)
+            line, table = _line(
+                store, connection, first, load_side(connection, store, selector, [], verdict_set), settings
+            )
             lines.append(line)
             tables.append(table)
     adjusted = holm([line.test.p for line in lines])
@@ -65,15 +73,16 @@ def compare(
         candidates=lines,
         gates=[gate.judge(line) for gate in gates for line in lines],
     )
-    for line, table in zip(lines, tables, strict=True):
-        name = f"comparison-{first.run_id}"
-        write_report(store, line.run_id, name, report)
-        write_table(store, line.run_id, name, table)
+    name = f"comparison-{first.run_id}"
+    for run_id in dict.fromkeys(line.run_id for line in lines):
+        write_report(store, run_id, name, report)
+        of_run = [table for line, table in zip(lines, tables, strict=True) if line.run_id == run_id]
+        write_table(store, run_id, name, pa.concat_tables(of_run))
     return report
 
 
 def _line(
-    connection: duckdb.DuckDBPyConnection, base: Side, candidate: Side, settings: Settings
+    store: Store, connection: duckdb.DuckDBPyConnection, base: Side, candidate: Side, settings: Settings
 ) -> tuple[CandidateLine, pa.Table]:
     pairs = pair(connection, base, candidate)
     if not pairs.overlap.tasks:
@@ -81,6 +90,17 @@ def _line(
             f"{base.run_id} and {candidate.run_id} have no task in common: what the agent sees differs in every task"
         )
     found = Differences(pairs, _width(base), settings)
+    warnings = _warnings(base, candidate, pairs.overlap.shared_samples, pairs.overlap.other_row)
+    promised = None
+    if tested := candidate.document.tests_decision:
+        try:
+            decision = find_decision(store, tested)
+        except InputError as error:
+            warnings.append(f"{candidate.run_id} tests a decision that cannot be read: {error}")
+        else:
+            within = pc.equal(pairs.base["environment"], decision.environment).to_numpy()
+            difference = found.score(within) if within.any() else None
+            promised = prediction(decision, base.run_id, base.agent, difference)
     line = CandidateLine(
         run_id=candidate.run_id,
         name=candidate.document.name,
@@ -98,9 +118,11 @@ def _line(
         flips=found.flips(),
         costs=found.costs(),
         slices=found.slices(base.masks),
-        warnings=_warnings(base, candidate, pairs.overlap.shared_samples, pairs.overlap.other_row),
+        warnings=warnings,
+        prediction=promised,
     )
-    return line, found.table()
+    agents = pa.array([candidate.agent] * len(pairs.base), pa.string())
+    return line, found.table().append_column("candidate_agent", agents)
 
 
 def _width(base: Side) -> float | None:
