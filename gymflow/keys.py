@@ -13,6 +13,7 @@ from pydantic_core import PydanticSerializationError
 from gymflow.canonical import canonical_json
 from gymflow.contracts.model import ModelIdentity, Sampling
 from gymflow.contracts.rollout import EvidenceRecord
+from gymflow.contracts.sandbox import merged
 from gymflow.contracts.task import Task
 
 SAMPLING_PROTOCOL = 1
@@ -20,6 +21,9 @@ SAMPLING_PROTOCOL = 1
 
 SCORING_PROTOCOL = 1
 """Raised when the engine changes how evidence is read."""
+
+DECIDED_BY_THE_RUN = ("provider", "options", "limits")
+"""Parts of an environment's sandbox that are in the rollout key, but do not make it another task."""
 
 
 def digest(value: Any) -> str:
@@ -38,8 +42,8 @@ def files_digest(files: Iterable[tuple[str, bytes]]) -> str:
 
 
 def task_key(task: Task, sandbox: dict[str, Any] | None) -> str:
-    """What the agent sees of a task with rendered input: pairs tasks across runs. Sampling values in the row and the
-    verifier's fields are not part of it."""
+    """What the agent sees of a task with rendered input: pairs tasks across runs. Sampling values in the row, the verifier's
+    fields, and what the run decides about the environment's sandbox (its provider and limits) are not part of it."""
     create = task.responses_create_params
     return digest(
         {
@@ -48,7 +52,10 @@ def task_key(task: Task, sandbox: dict[str, Any] | None) -> str:
             "tools": create.tools or [],
             "tool_choice": create.tool_choice,
             "state": task.state,
-            "sandbox": task.sandbox if task.sandbox is not None else sandbox,
+            "sandbox": merged(
+                sandbox and {name: value for name, value in sandbox.items() if name not in DECIDED_BY_THE_RUN},
+                task.sandbox,
+            ),
         }
     )
 

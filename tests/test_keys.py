@@ -95,3 +95,31 @@ def test_unicode_that_cannot_be_encoded_does_not_enter_the_digest_by_accident():
     assert keys.sampling_digest(Sampling(extra={"note": "\ud800"})) == keys.sampling_digest(
         Sampling(extra={"note": "\ud800"})
     )
+
+
+def sandboxed(part):
+    return Task.model_validate(ROW | {"sandbox": part})
+
+
+def test_a_tasks_sandbox_goes_over_its_environments_in_the_key_as_in_the_run():
+    environment = {"image": "python", "env": {"A": "1", "B": "2"}, "limits": {"memory_mib": 512}}
+    task = sandboxed({"env": {"B": "3"}})
+    assert keys.task_key(task, environment) == keys.task_key(
+        sandboxed({"image": "python", "env": {"A": "1", "B": "3"}}), None
+    )
+    assert keys.task_key(task, environment) != keys.task_key(task, {**environment, "image": "node"})
+    assert keys.task_key(task, environment) != keys.task_key(sandboxed({"env": {"B": "4"}}), environment)
+
+
+def test_where_a_run_has_its_sandboxes_made_does_not_make_another_task():
+    task = sandboxed({"files": {"a": "b"}})
+    here, there = (
+        {"provider": name, "limits": {"memory_mib": size}} for name, size in (("local", 256), ("docker", 512))
+    )
+    assert keys.task_key(task, here) == keys.task_key(task, there)
+    assert agent_digest(sandbox=here) != agent_digest(sandbox=there)
+
+
+def test_an_integer_and_an_equal_float_are_the_same_limit():
+    one, other = sandboxed({"limits": {"cpus": 2}}), sandboxed({"limits": {"cpus": 2.0}})
+    assert keys.task_key(one, None) == keys.task_key(other, None)

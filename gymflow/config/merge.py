@@ -4,6 +4,7 @@ from typing import Any
 
 from gymflow.contracts.environment import Benchmark, Manifest
 from gymflow.contracts.run import EnvironmentSelection
+from gymflow.contracts.sandbox import merged
 from gymflow.errors import InputError
 from gymflow.registry import EnvironmentEntry
 from gymflow.suggest import did_you_mean
@@ -11,7 +12,7 @@ from gymflow.suggest import did_you_mean
 
 def merge_environment(entry: EnvironmentEntry, selection: EnvironmentSelection) -> Manifest:
     """The manifest with the benchmark's prompt and harness, and the run's parameters, put in. InputError for an unknown benchmark
-    or session parameter; parameters of verifiers and harnesses are checked against their models where those are loaded."""
+    or session parameter, and for a sandbox where the environment asks for none; parameters of verifiers and harnesses are checked against their models where those are loaded."""
     manifest = entry.manifest
     benchmark = benchmark_of(entry, selection)
     changes: dict[str, Any] = {}
@@ -21,9 +22,15 @@ def merge_environment(entry: EnvironmentEntry, selection: EnvironmentSelection) 
         changes["harness"] = harness
     if selection.verifier:
         parameters = {**manifest.verifier.parameters, **selection.verifier}
+        if "sandbox" in selection.verifier:
+            parameters["sandbox"] = merged(manifest.verifier.parameters.get("sandbox"), selection.verifier["sandbox"])
         changes["verifier"] = manifest.verifier.model_copy(update={"parameters": parameters})
     if selection.session:
         changes["session_parameters"] = _session_parameters(entry, selection)
+    if selection.sandbox:
+        if manifest.sandbox is None:
+            raise InputError(f"sandbox.{next(iter(selection.sandbox))}: {entry.name} asks for no sandbox")
+        changes["sandbox"] = merged(manifest.sandbox, selection.sandbox)
     return manifest.model_copy(update=changes)
 
 

@@ -8,7 +8,7 @@ from gymflow.documents import Document, Key, parse_document, parse_value
 from gymflow.errors import InputError
 from gymflow.suggest import did_you_mean
 
-SHORT = ("verifier", "session", "harness")
+SHORT = ("verifier", "session", "sandbox", "harness")
 """First parts of keys that stand for a field of every environment of the run."""
 
 
@@ -37,8 +37,8 @@ def parse_vary(texts: Iterable[str]) -> dict[str, list[Any]]:
 def apply_overrides(config: RunConfig, overrides: Mapping[str, Any], source: str = "--set") -> RunConfig:
     """A new configuration with the values put in; the given one stays as it is.
 
-    Keys are paths into RunConfig; a list's element is named by its index or its `name`. `verifier.K`, `session.K`, `harness` and
-    `harness.K` mean that parameter in every environment of the run. InputError names the key; `source` says where it was written.
+    Keys are paths into RunConfig; a list's element is named by its index or its `name`. `verifier.K`, `session.K`, `sandbox.K`,
+    `harness` and `harness.K` mean that parameter in every environment of the run. InputError names the key; `source` says where it was written.
     """
     if not overrides:
         return config

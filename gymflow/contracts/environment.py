@@ -7,9 +7,13 @@ from pydantic import Field, model_validator
 from gymflow.contracts.agent import ComponentRef
 from gymflow.contracts.base import Contract
 from gymflow.contracts.model import Sampling
+from gymflow.contracts.sandbox import SandboxPart
 
 Offer = Literal["messages", "tools", "mcp", "shell", "conversation", "own_loop"]
 """What an environment offers to a harness, and a harness may need."""
+
+Collected = Literal["workspace", "patch"]
+"""`workspace`: the folder as a tar archive. `patch`: what the agent changed of its text files, as a unified diff."""
 
 
 class DatasetSpec(Contract):
@@ -61,7 +65,10 @@ class Manifest(Contract):
     harness: ComponentRef = Field(default_factory=lambda: ComponentRef(name="single_turn"))
     session: str | None = Field(None, description="`module:Class` in this folder; without it the session is stateless.")
     session_parameters: dict[str, Any] = Field(default_factory=dict)
-    sandbox: dict[str, Any] | None = None
+    sandbox: SandboxPart | None = Field(None, description="Where the agent works; a task's own part goes over it.")
+    collects: list[Collected] = Field(
+        default=["workspace"], description="Artifacts made of the sandbox's workdir when the episode ends."
+    )
     offers: list[Offer] = Field(default=["messages"])
     prompt: PromptTemplate | None = None
     reward_range: tuple[float, float] = (0.0, 1.0)
@@ -81,7 +88,8 @@ class Manifest(Contract):
 class Fixture(Contract):
     """One answer with its known reward: proves the verifier before a run. One line of `fixtures.jsonl`.
 
-    The answer is a final text, or output items (function calls), or a script of tool calls played into a fresh session.
+    The answer is a final text, or output items (function calls), or a script of tool calls played into a fresh session, or files that
+    an agent leaves in the task's workspace.
     """
 
     kind: Literal["full", "none", "near_miss", "format_variant", "malformed", "empty"]
@@ -91,6 +99,9 @@ class Fixture(Contract):
     output: list[dict[str, Any]] | None = None
     actions: list[dict[str, Any]] | None = Field(
         None, description="[{name, arguments}] tool calls, or [{message}] replies."
+    )
+    files: dict[str, str | None] | None = Field(
+        None, description="Path -> content of what is written to the workspace; null removes a file."
     )
     reward: float
     swapped: dict[str, Any] | None = Field(

@@ -8,6 +8,7 @@ from gymflow.contracts.agent import AgentSpec, ComponentRef
 from gymflow.contracts.base import SCHEMA_VERSION, Contract
 from gymflow.contracts.environment import Manifest
 from gymflow.contracts.model import ModelIdentity, ModelSpec, Sampling
+from gymflow.contracts.sandbox import SandboxPart
 from gymflow.contracts.verdict import Judged
 
 AUXILIARY_ROLES = ("judge", "user")
@@ -28,6 +29,9 @@ class EnvironmentSelection(Contract):
     )
     session: dict[str, Any] = Field(
         default_factory=dict, description="Session parameters that differ from the manifest."
+    )
+    sandbox: SandboxPart = Field(
+        default_factory=dict, description="What of the sandbox differs from the manifest, such as its provider."
     )
 
 

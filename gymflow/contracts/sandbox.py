@@ -1,8 +1,9 @@
 """A sandbox as a manifest or a task row asks for it, and what a command in it came to."""
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import AfterValidator, ConfigDict, Field, PlainSerializer, field_validator
 
 from gymflow.contracts.base import Contract
 
@@ -61,8 +62,32 @@ class SandboxSpec(Contract):
     def overlaid(self, changes: dict[str, Any]) -> "SandboxSpec":
         """This spec with another one's fields on top (a task row's over its environment's); env, files, limits and
         options are merged key by key."""
-        merged = self.model_dump(exclude_unset=True)
-        for name, value in changes.items():
-            inner = merged.get(name)
-            merged[name] = {**inner, **value} if isinstance(inner, dict) and isinstance(value, dict) else value
-        return SandboxSpec.model_validate(merged)
+        return SandboxSpec.model_validate(merged(self.model_dump(exclude_unset=True), changes))
+
+
+def merged(base: Mapping[str, Any] | None, changes: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Two parts of a sandbox, the second on top: env, files, limits and options key by key. None where neither asks for one."""
+    if base is None and changes is None:
+        return None
+    both = dict(base or {})
+    for name, value in (changes or {}).items():
+        inner = both.get(name)
+        both[name] = {**inner, **value} if isinstance(inner, dict) and isinstance(value, dict) else value
+    return both
+
+
+def sandbox_of(environment: Mapping[str, Any] | None, task: Mapping[str, Any] | None) -> SandboxSpec | None:
+    """What a task is played in: its own part over its environment's; None where neither asks for a sandbox."""
+    both = merged(environment, task)
+    return None if both is None else SandboxSpec.model_validate(both)
+
+
+def _normal(part: SandboxSpec) -> dict[str, Any]:
+    return part.model_dump(mode="json", exclude_unset=True)
+
+
+if TYPE_CHECKING:
+    SandboxPart = dict[str, Any]
+else:
+    SandboxPart = Annotated[SandboxSpec, AfterValidator(_normal), PlainSerializer(lambda part: part)]
+"""Some fields of a `SandboxSpec`, as written and with their numbers coerced; what is left out is decided elsewhere."""

@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import Field
 
 from gymflow.contracts.base import OpenContract
+from gymflow.contracts.sandbox import SandboxPart
 
 
 class ResponsesCreateParams(OpenContract):
@@ -34,14 +35,24 @@ class Task(OpenContract):
     responses_create_params: ResponsesCreateParams = Field(default_factory=ResponsesCreateParams)
     agent_ref: AgentRef | None = None
     state: dict[str, Any] | None = None
-    sandbox: dict[str, Any] | None = None
+    sandbox: SandboxPart | None = Field(
+        None, description="Over the environment's; `files` is the workspace at the start."
+    )
     tags: list[str] = Field(default_factory=list)
     cluster: str | None = None
 
     @property
     def verifier_fields(self) -> dict[str, Any]:
         """The fields at the top level that the verifier declares and reads; `tools`, unless the row has such a field, are those
-        on offer to the agent."""
+        on offer to the agent, `files` the workspace that its sandbox starts with, and `sandbox` the task's part of it."""
         fields = self.model_extra or {}
-        tools = self.responses_create_params.tools
-        return {"tools": tools, **fields} if tools else fields
+        given: dict[str, Any] = {}
+        if tools := self.responses_create_params.tools:
+            given["tools"] = tools
+        if self.sandbox is not None:
+            given |= {"files": self.sandbox.get("files", {}), "sandbox": _without(self.sandbox, "files")}
+        return {**given, **fields} if given else fields
+
+
+def _without(values: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key != name}

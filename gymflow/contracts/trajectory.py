@@ -141,6 +141,7 @@ class Gap(Record):
         "no_turns",
         "no_snapshot",
         "no_sandbox_use",
+        "no_workspace",
         "imported",
     ]
     detail: str = ""

@@ -29,6 +29,8 @@ class Harness:
     """One instance serves a whole run, concurrently; state of a rollout lives in the episode or in local variables."""
 
     needs: ClassVar[frozenset[Offer]] = frozenset({"messages"})
+    uses: ClassVar[frozenset[Offer]] = frozenset()
+    """What it makes use of where the environment offers it. A sandbox is started for a harness that needs or uses `shell`."""
     version: ClassVar[str] = "1"
     includes: ClassVar[tuple[str, ...]] = ()
     distributions: ClassVar[tuple[str, ...]] = ()

@@ -20,7 +20,7 @@ from gymflow.interop.ours import own_rollouts
 from gymflow.interop.restoring import restore
 from gymflow.interop.rollouts import ForeignRollout, OwnRollout
 from gymflow.registry import Registry
-from gymflow.runtime.components import validated
+from gymflow.runtime.components import verifier_parameters
 from gymflow.store import Store
 from gymflow.suggest import did_you_mean
 
@@ -138,9 +138,8 @@ def _environment(
 
 
 def _verifier(registry: Registry, reference: str, manifest: Manifest) -> Any:
-    name = manifest.verifier.name
-    cls = registry.verifier_class(name, registry.environment(reference) if reference else None)
-    return cls(validated(cls.Parameters, manifest.verifier, f"verifier {name!r}"))
+    cls = registry.verifier_class(manifest.verifier.name, registry.environment(reference) if reference else None)
+    return cls(verifier_parameters(cls, manifest))
 
 
 def _foreign(source: Iterator[ForeignRollout | OwnRollout]) -> Iterator[ForeignRollout]:

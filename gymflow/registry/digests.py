@@ -28,7 +28,9 @@ def environment_digest(folder: Path, manifest: Manifest) -> str:
     return keys.digest(
         {
             "files": keys.files_digest(code),
-            "manifest": manifest.model_dump(mode="json", include=set(SEEN_BY_THE_AGENT)),
+            "manifest": manifest.model_dump(
+                mode="json", include={*SEEN_BY_THE_AGENT, *(("collects",) if manifest.sandbox is not None else ())}
+            ),
             "distributions": installed_versions(manifest.distributions),
         }
     )

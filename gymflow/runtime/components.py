@@ -12,6 +12,7 @@ from gymflow.contracts.agent import AgentSpec, ComponentRef
 from gymflow.contracts.environment import Manifest
 from gymflow.contracts.model import ModelIdentity, Sampling
 from gymflow.contracts.run import RunConfig
+from gymflow.contracts.sandbox import SandboxSpec, merged, sandbox_of
 from gymflow.contracts.task import Task
 from gymflow.contracts.verdict import Judged
 from gymflow.environments import Session
@@ -79,6 +80,12 @@ class RunEnvironment:
             fault = f"the task does not fit the verifier: {error}"
         return RunTask(task, fields, fault, keys.digest(task.verifier_fields))
 
+    def sandbox(self, task: Task, harness: Harness) -> SandboxSpec | None:
+        """What the harness gets to work in on this task; None where nobody asks for a sandbox or it would not be used."""
+        if "shell" not in harness.needs | harness.uses:
+            return None
+        return sandbox_of(self.manifest.sandbox, task.sandbox)
+
     def open_session(self, task: Task, seed: int) -> Session:
         """A fresh session for one rollout."""
         return self.session(task, seed=seed, parameters=self.manifest.session_parameters)
@@ -94,7 +101,7 @@ def run_environment(
     """
     name = manifest.verifier.name
     cls = registry.verifier_class(name, entry)
-    parameters = validated(cls.Parameters, manifest.verifier, f"verifier {name!r}")
+    parameters = verifier_parameters(cls, manifest)
     verifier = cls(parameters)
     judging = JUDGE in verifier.needs
     if judging and judge is None:
@@ -130,6 +137,20 @@ def run_agent(registry: Registry, spec: AgentSpec, sampling: Sampling) -> RunAge
     cls = registry.harness_class(spec.harness.name)
     parameters = validated(cls.Parameters, spec.harness, f"harness {spec.harness.name!r}")
     return RunAgent(harness=cls(parameters), model=spec.model, sampling=sampling)
+
+
+def verifier_parameters(verifier: type[Verifier[Any]], manifest: Manifest) -> BaseModel:
+    """The verifier's parameters. One that judges in a sandbox does so, unless told otherwise, in the kind that the agent worked in:
+    the same image and limits, its files those that the agent left. InputError as `validated`."""
+    ref = manifest.verifier
+    if manifest.sandbox is not None and "sandbox" in verifier.Parameters.model_fields:
+        own = {name: value for name, value in manifest.sandbox.items() if name not in ("files", "env")}
+        if own.get("network") == "gateway":
+            del own["network"]
+        ref = ref.model_copy(
+            update={"parameters": {**ref.parameters, "sandbox": merged(own, ref.parameters.get("sandbox"))}}
+        )
+    return validated(verifier.Parameters, ref, f"verifier {ref.name!r}")
 
 
 def effective_sampling(config: RunConfig, model: str, benchmark: Sampling | None) -> Sampling:

@@ -6,8 +6,8 @@ so that a harness cannot forget to.
 
 import asyncio
 import time
-from collections.abc import Awaitable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from gymflow.contracts.outcome import FailureKind, StopReason
 from gymflow.contracts.run import Budgets
@@ -19,9 +19,13 @@ from gymflow.items import function_calls
 from gymflow.models.base import Item, ModelRequest, ModelResponse
 from gymflow.models.client import ModelClient
 from gymflow.runtime.plugins import own_doing
+from gymflow.runtime.sandboxing import EpisodeSandbox
 from gymflow.runtime.tools import Parsed, parse_call
 
 T = TypeVar("T")
+
+Answer = Callable[[dict[str, Any]], Awaitable[ToolResult]]
+"""Answers a tool call, given its arguments."""
 
 
 class Episode:
@@ -36,18 +40,24 @@ class Episode:
         request: ModelRequest,
         budgets: Budgets,
         environment_timeout_s: float,
+        sandbox: EpisodeSandbox | None = None,
     ) -> None:
         self.task = task
         self.session = session
         self.client = client
         self.budgets = budgets
+        self.sandbox = sandbox
+        """Where the agent works, its workspace in it; None where the environment asks for no sandbox."""
         self.trajectory = Trajectory()
+        if sandbox is not None:
+            self.trajectory.sandbox = sandbox.used
         self.history: list[Item] = request.input
         self.tools: list[Item] = list(request.tools)
         self.last: ModelResponse | None = None
         self._request = request
         self._timeout = environment_timeout_s
         self._tools_by_name: dict[str, Item] = {}
+        self._own_tools: dict[str, Answer] = {}
 
     async def start(self) -> None:
         """Set up the session; its first messages follow the task's input, its tools the task's tools."""
@@ -61,6 +71,14 @@ class Episode:
             self.tools += [tool for tool in own if tool["name"] not in offered]
         self._tools_by_name = {tool["name"]: tool for tool in self.tools if tool.get("type", "function") == "function"}
         self._request.tools = self.tools
+
+    def offer(self, tool: Item, answer: Answer) -> None:
+        """Add a tool that the harness answers itself. The environment's tool of the same name, if there is one, stays."""
+        name = tool["name"]
+        if name not in self._tools_by_name:
+            self.tools.append(tool)
+            self._tools_by_name[name] = tool
+            self._own_tools[name] = answer
 
     @property
     def done(self) -> bool:
@@ -128,11 +146,15 @@ class Episode:
         if parsed.arguments is None:
             result = ToolResult(parsed.error, error=True)
             record.status = "unknown_tool" if parsed.status == "unknown_tool" else "malformed"
+        elif own := self._own_tools.get(record.name):
+            result = await own(parsed.arguments)
+            record.status = "error" if result.error else "ok"
         else:
-            result = await self._ask(self.session.call(record.name, parsed.arguments), f"tool {record.name}")
-            if not isinstance(result, ToolResult):
-                message = f"the session's tool {record.name} returned {type(result).__name__}, not a ToolResult"
+            said: Any = await self._ask(self.session.call(record.name, parsed.arguments), f"tool {record.name}")
+            if not isinstance(said, ToolResult):
+                message = f"the session's tool {record.name} returned {type(said).__name__}, not a ToolResult"
                 raise RolloutFailure(FailureKind.ENVIRONMENT_ERROR, message)
+            result = said
             record.status = "error" if result.error else "ok"
         record.output = result.output
         record.ended_at = time.time()

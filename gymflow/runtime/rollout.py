@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from gymflow import keys
@@ -24,7 +25,9 @@ from gymflow.models.health import EndpointDown
 from gymflow.runtime.components import RunAgent, RunEnvironment, RunTask
 from gymflow.runtime.episode import Episode, asked
 from gymflow.runtime.plugins import own_doing
+from gymflow.runtime.sandboxing import EpisodeSandbox, episode_sandbox
 from gymflow.runtime.scoring import score
+from gymflow.sandboxes.labels import ROLLOUT, RUN
 from gymflow.store.layout import rollout_id
 from gymflow.verifiers import Evidence
 
@@ -98,6 +101,7 @@ class _Attempt:
     agent: RunAgent
     trajectory: Trajectory = field(default_factory=Trajectory)
     snapshot: Snapshot | None = None
+    collected: dict[str, bytes] = field(default_factory=dict)
     client: ModelClient | None = None
 
     async def run(self) -> None:
@@ -106,22 +110,34 @@ class _Attempt:
         self.client = player.gateway.client(self.agent.model, seed=self.planned.seed, budgets=player.budgets)
         session = self._open_session()
         try:
-            episode = Episode(
-                task=self.task,
-                session=session,
-                client=self.client,
-                request=model_request(self.task, self.agent),
-                budgets=player.budgets,
-                environment_timeout_s=player.limits.environment_timeout_s,
-            )
-            self.trajectory = episode.trajectory
-            await episode.start()
-            await self._play(episode)
-            if not self.environment.stateless:
-                self.snapshot = await _snapshot(session, player.limits.environment_timeout_s)
+            async with self._sandbox() as sandbox:
+                episode = Episode(
+                    task=self.task,
+                    session=session,
+                    client=self.client,
+                    request=model_request(self.task, self.agent),
+                    budgets=player.budgets,
+                    environment_timeout_s=player.limits.environment_timeout_s,
+                    sandbox=sandbox,
+                )
+                self.trajectory = episode.trajectory
+                await episode.start()
+                await self._play(episode)
+                if not self.environment.stateless:
+                    self.snapshot = await _snapshot(session, player.limits.environment_timeout_s)
+                if sandbox is not None:
+                    self.collected, gaps = await sandbox.collect()
+                    self.trajectory.gaps += gaps
         finally:
             if not self.environment.stateless:
                 await _closed(session, player.limits.environment_timeout_s)
+
+    def _sandbox(self) -> AbstractAsyncContextManager[EpisodeSandbox | None]:
+        spec = self.environment.sandbox(self.task, self.agent.harness)
+        if spec is None:
+            return nullcontext()
+        labels = {RUN: self.player.run_id, ROLLOUT: rollout_id(self.player.run_id, self.planned.plan_index)}
+        return episode_sandbox(spec, self.environment.manifest.collects, labels=labels)
 
     def _open_session(self) -> Session:
         try:
@@ -164,7 +180,7 @@ class _Attempt:
         planned, trajectory, drift = self.planned, self.trajectory, self.player.drift
         if failure is not None:
             trajectory.stop_reason = None
-        artifacts = self.snapshot.artifacts if self.snapshot else {}
+        artifacts = {**self.collected, **(self.snapshot.artifacts if self.snapshot else {})}
         evidence = EvidenceRecord(
             trajectory=trajectory,
             response={"output": _last_output(calls)},

@@ -19,9 +19,10 @@ from gymflow.harnesses import Harness
 from gymflow.models.gateway import Gateway
 from gymflow.registry import EnvironmentEntry, Registry
 from gymflow.registry.digests import installed_versions
-from gymflow.runtime.components import validated
+from gymflow.runtime.components import validated, verifier_parameters
 from gymflow.runtime.judging import ROLE as JUDGE
 from gymflow.runtime.judging import judge_model
+from gymflow.runtime.sandboxing import require_sandboxes
 from gymflow.validation.cache import SplitCache
 from gymflow.validation.licences import licence_fault
 from gymflow.validation.preflight import Preflight
@@ -74,6 +75,8 @@ async def validate_environment(
     if manifest is None:
         return check.report
     check.manifest(manifest)
+    if manifest.sandbox is not None and "shell" in manifest.offers:
+        await check.sandbox(manifest.sandbox)
     for harness in (manifest.harness, *harnesses):
         check.attempt(check_harness, registry, manifest, harness)
     session = check.attempt(registry.session_class, entry)
@@ -145,9 +148,16 @@ class _Check:
             except ValueError as error:
                 self.fault(path, str(error))
                 self.renders = self.renders and path != ("prompt",)
-        if manifest.sandbox is not None:
-            self.attempt(self.entry.document.part(("sandbox",)).validated, SandboxSpec)
+        if "shell" in manifest.offers and manifest.sandbox is None:
+            self.fault(("offers",), "a shell needs a `sandbox`")
         self._benchmarks(manifest)
+
+    async def sandbox(self, part: dict[str, Any]) -> None:
+        """The provider, as it is here."""
+        try:
+            await require_sandboxes([SandboxSpec.model_validate(part)])
+        except InputError as error:
+            self.report.faults.append(Fault(str(error)))
 
     def _prompts(self, manifest: Manifest) -> Iterable[tuple[Any, tuple[str, ...]]]:
         if manifest.prompt:
@@ -200,8 +210,14 @@ class _Check:
         self.report.fixture_faults = faults
         if verifier.task_fields.model_fields and fixtures and not any(fixture.swapped for fixture in fixtures):
             self.report.warnings.append("no fixture has `swapped`, so nothing shows that the gold answer matters")
+        gold = {name for fixture in fixtures for name in fixture.gold}
+        for prompt, path in self._prompts(manifest):
+            for name in sorted(gold.intersection(compiled(prompt).placeholders)) if self.renders else ():
+                self.report.warnings.append(
+                    f"{'.'.join(path)} shows the model {{{name}}}, which the fixtures swap as the gold answer"
+                )
 
 
 def _verifier(registry: Registry, entry: EnvironmentEntry, manifest: Manifest) -> Verifier[Any]:
     cls = registry.verifier_class(manifest.verifier.name, entry)
-    return cls(validated(cls.Parameters, manifest.verifier, f"verifier {manifest.verifier.name!r}"))
+    return cls(verifier_parameters(cls, manifest))

@@ -51,7 +51,7 @@ async def test_a_good_environment_has_no_faults(tmp_path: Path, validated: Valid
         ({"prompt": {"user": "{question"}}, "prompt.user: '{question' is no placeholder"),
         ({"benchmarks": {"b": {"split": "dev"}}}, "benchmarks.b.split: there is no split 'dev'"),
         ({"benchmarks": {"b": {"headline": "pass@8", "repeats": 4}}}, "pass@8 needs at least 8 repeats"),
-        ({"sandbox": {"provider": "local", "netwrok": "none"}}, "did you mean network?"),
+        ({"offers": ["messages", "shell"]}, "offers: a shell needs a `sandbox`"),
     ],
 )
 async def test_a_fault_in_the_manifest_names_the_field(
@@ -61,6 +61,12 @@ async def test_a_fault_in_the_manifest_names_the_field(
     assert message in messages(report) and not report.ok
     with pytest.raises(InputError, match="env cannot be run"):
         report.require()
+
+
+def test_a_wrong_key_of_the_sandbox_is_found_when_the_manifest_is_read(tmp_path: Path) -> None:
+    folder = write_environment(tmp_path / "env", sandbox={"provider": "local", "netwrok": "none"})
+    with pytest.raises(InputError, match=r"yaml:\d+: sandbox\.netwrok: unknown key; did you mean network\?"):
+        Registry().environment(folder)
 
 
 async def test_missing_fixtures_are_a_fault_that_says_what_to_write(tmp_path: Path, validated: Validated) -> None:

@@ -1,0 +1,141 @@
+"""Rollouts in a sandbox: what the harness works in, what is kept of it, and how its faults end a rollout."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from flows.evaluate import evaluate
+from gymflow.errors import InputError, RunIncomplete
+from gymflow.sandboxes import archive
+from gymflow.store import Store, connect
+from tests.support.environments import write_environment
+from tests.support.runs import scripted
+
+VERIFIER = '''"""Reward 1 where the agent left the right answer in answer.txt."""
+
+from pydantic import BaseModel
+
+from gymflow.sandboxes import archive
+from gymflow.verifiers import Evidence, Verdict, Verifier
+
+
+class LeftTask(BaseModel):
+    files: dict[str, str]
+    answer: str
+
+
+class Left(Verifier[LeftTask]):
+    async def verify(self, task: LeftTask, evidence: Evidence) -> Verdict:
+        if "workspace" not in evidence.artifacts:
+            return Verdict(reward=0.0, reason="no workspace")
+        left = archive.read(evidence.read_artifact("workspace"))
+        return Verdict(reward=float(left.get("answer.txt") == task.answer.encode()), details={"start": task.files})
+'''
+
+
+def office(tmp_path: Path, **manifest) -> str:
+    """An environment with one task: copy question.txt to answer.txt."""
+    fixtures = [
+        {"kind": kind, "task_id": "copy", "files": {"answer.txt": text}, "reward": reward}
+        for kind, text, reward in (
+            ("full", "7\n", 1.0), ("none", "0", 0.0), ("near_miss", "7", 0.0), ("format_variant", "7\n", 1.0),
+            ("malformed", "{", 0.0), ("empty", "", 0.0),
+        )
+    ]  # fmt: skip
+    fields = {
+        "offers": ["messages", "shell"],
+        "harness": {"name": "simple"},
+        "sandbox": {"limits": {"memory_mib": 256}, "env": {"PLACE": "here"}},
+        "prompt": {"user": "Copy question.txt to answer.txt."},
+        "collects": ["workspace", "patch"],
+    }
+    rows = [{"task_id": "copy", "sandbox": {"files": {"question.txt": "7\n"}}, "answer": "7\n"}]
+    write_environment(tmp_path / "office", rows=rows, fixtures=fixtures, code=VERIFIER, **{**fields, **manifest})
+    return str(tmp_path / "office")
+
+
+def commands(*lines: str) -> list[dict]:
+    calls = [
+        {"turn": turn, "tool_calls": [{"name": "run_command", "arguments": {"command": line}}]}
+        for turn, line in enumerate(lines)
+    ]
+    return [*calls, {"text": "Done."}]
+
+
+async def run(store: Path, environment: str, rules: list[dict], **selection):
+    config = scripted(environments=[{"name": environment, **selection}], rules=rules)
+    try:
+        await evaluate(config, "r", str(store))
+    except RunIncomplete:
+        pass
+    record = Store(store).run("r").record(0)
+    return record
+
+
+def rewards(store: Path) -> list:
+    with connect(store) as connection:
+        return connection.execute("select reward from verdicts").fetchall()
+
+
+async def test_the_workspace_is_there_and_what_the_agent_leaves_is_kept(store, home, tmp_path):
+    record = await run(store, office(tmp_path), commands("cp question.txt answer.txt; echo $PLACE; exit 3"))
+
+    [use] = record.evidence.trajectory.sandbox
+    assert (use.outcome, use.exit_code, use.command) == ("exited", 3, "cp question.txt answer.txt; echo $PLACE; exit 3")
+    assert use.cpu_s is not None and use.duration_s > 0
+    read = Store(store).artifacts.read
+    left = archive.read(read(record.evidence.artifacts["workspace"]))
+    assert left == {"question.txt": b"7\n", "answer.txt": b"7\n"}
+    assert read(record.evidence.artifacts["patch"]) == b"--- /dev/null\n+++ b/answer.txt\n@@ -0,0 +1 @@\n+7\n"
+    [call] = record.evidence.trajectory.turns[0].tool_calls
+    assert "here" in call.output and "exit code 3" in call.output
+    assert rewards(store) == [(1.0,)]
+
+
+async def test_running_out_of_memory_is_the_commands_end_and_the_agents_doing(store, home, tmp_path):
+    record = await run(
+        store, office(tmp_path), commands("python3 -c 'x = bytearray(1 << 30)'", "cp question.txt answer.txt")
+    )
+
+    assert [use.outcome for use in record.evidence.trajectory.sandbox][1] == "exited"
+    assert record.evidence.trajectory.sandbox[0].exit_code != 0
+    assert (record.rollout.status, rewards(store)) == ("completed", [(1.0,)])
+
+
+async def test_a_harness_that_does_not_use_a_sandbox_gets_none(store, home, tmp_path):
+    record = await run(store, office(tmp_path), [{"text": "7"}], harness={"name": "single_turn"})
+
+    assert record.evidence.artifacts == {}
+    assert rewards(store) == [(0.0,)]
+
+
+async def test_a_provider_that_cannot_run_here_is_said_before_the_run(store, home, tmp_path, monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    with pytest.raises(InputError, match="`docker` cannot be used here"):
+        await run(store, office(tmp_path), commands("true"), sandbox={"provider": "docker"})
+    assert not (store / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "message"),
+    [({"provider": "dockr"}, "docker"), ({"limits": {"memory_mib": 1}}, "memory_mib"), ({"memory": 1}, "memory")],
+)
+async def test_a_wrong_sandbox_is_named(store, home, tmp_path, sandbox, message):
+    with pytest.raises((InputError, ValueError), match=message):
+        await run(store, office(tmp_path), commands("true"), sandbox=sandbox)
+
+
+async def test_a_sandbox_for_an_environment_that_has_none_is_refused(store, home, tmp_path):
+    with pytest.raises(InputError, match=r"sandbox\.provider: office asks for no sandbox"):
+        await run(
+            store, office(tmp_path, sandbox=None, offers=["messages"]), commands("true"), sandbox={"provider": "local"}
+        )
+
+
+async def test_a_workspace_that_is_gone_is_a_gap_and_a_zero(store, home, tmp_path):
+    record = await run(store, office(tmp_path), commands("rm -rf /work/* && rmdir /work; rm -f question.txt"))
+
+    assert record.rollout.status == "completed"
+    assert rewards(store) == [(0.0,)]
+    assert json.loads(record.evidence.trajectory.model_dump_json())["sandbox"]
