@@ -1,11 +1,11 @@
 """One HTTP endpoint: a shared session, JSON both ways, and errors in the endpoint's own words."""
 
-import asyncio
 import ipaddress
 import os
 import re
+import ssl
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -17,9 +17,10 @@ import aiohttp
 from gymflow.contracts.outcome import FailureKind
 from gymflow.models import wire
 from gymflow.models.base import ContextOverflow, ModelError
+from gymflow.models.connections import CONNECT_TIMEOUT_S, BrokenOff, Connections
+from gymflow.models.http_request import header_lines, request_head
 from gymflow.secrets import Redactor
 
-CONNECT_TIMEOUT_S = 10.0
 WORDS_LIMIT = 2000
 """Most characters of an endpoint's own words that an error carries."""
 
@@ -46,24 +47,26 @@ class Endpoint:
         headers: Mapping[str, str],
         secrets: Iterable[str] = (),
         key_name: str | None = None,
-        connections: int | None = None,
     ) -> None:
-        """`secrets`: values that no error may show. `key_name`: how a refused key is called in errors. `connections`: None is
-        unbounded."""
+        """`secrets`: values that no error may show. `key_name`: how a refused key is called in errors."""
         self.base_url = base_url.rstrip("/")
         self.headers = {"content-type": "application/json", **headers}
         self._key_name = key_name
-        self._connections = connections or 0
         self.redactor = Redactor(secrets)
         self.shown_url = self.redactor.text(self.base_url)
         self._session: aiohttp.ClientSession | None = None
+        self._connections: Connections | None = None
         self._proxy: str | None = None
+        self._heads: dict[tuple[str, str], bytes] = {}
 
     async def open(self) -> None:
-        """Create the session; connections are made when they are needed."""
+        """Ready for calls; connections are made when they are needed."""
         self._proxy = _proxy_for(self.base_url)
+        if self._proxy is None:
+            with suppress(ValueError):  # a URL that cannot be called is told when it is
+                self._connections = Connections(self.base_url)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._connections, ttl_dns_cache=300, keepalive_timeout=60),
+            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=60),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
             headers=self.headers,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -74,6 +77,9 @@ class Endpoint:
         if self._session is not None:
             await self._session.close()
             self._session = None
+        if self._connections is not None:
+            await self._connections.close()
+            self._connections = None
 
     async def send(
         self,
@@ -87,18 +93,28 @@ class Endpoint:
         """Status, headers and body of one exchange; `beside_version`: the path does not lie below `/v1`. Raises ModelError
         where there is no answer."""
         assert self._session is not None, "the endpoint is not open"
+        url = (self.base_url.removesuffix("/v1") if beside_version else self.base_url) + path
         try:
+            if self._connections is not None:
+                return await self._connections.exchange(
+                    self._head(method, url, data or b"", headers or {}), data or b""
+                )
             async with self._session.request(
-                method,
-                (self.base_url.removesuffix("/v1") if beside_version else self.base_url) + path,
-                data=data,
-                headers=headers,
-                allow_redirects=False,
-                proxy=self._proxy,
+                method, url, data=data, headers=headers, allow_redirects=False, proxy=self._proxy
             ) as response:
                 return response.status, response.headers, await response.read()
-        except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
+        except (aiohttp.ClientError, OSError) as error:
             raise self.unreachable(error) from error
+        except ValueError as error:
+            raise ModelError(FailureKind.MODEL_ERROR, f"the request cannot be sent: {error}") from error
+
+    def _head(self, method: str, url: str, data: bytes, headers: Mapping[str, str]) -> bytes:
+        """The request line and the headers; what calls share is written once."""
+        shared = self._heads.get((method, url))
+        if shared is None:
+            shared = self._heads[method, url] = request_head(method, url, self.headers)
+        own = header_lines(headers) if headers else b""
+        return b"%b%bcontent-length: %d\r\n\r\n" % (shared, own, len(data))
 
     @asynccontextmanager
     async def receive(
@@ -125,7 +141,7 @@ class Endpoint:
         if isinstance(error, aiohttp.InvalidURL):
             return ModelError(FailureKind.MODEL_ERROR, f"{self.shown_url} is not a URL that can be called")
         words = self.redactor.text(_reason(error)) or type(error).__name__
-        if isinstance(error, aiohttp.ClientPayloadError):
+        if isinstance(error, aiohttp.ClientPayloadError | BrokenOff):
             return ModelError(
                 FailureKind.MODEL_ERROR, f"{self.shown_url} broke off its answer: {words}", retryable=True
             )
@@ -215,8 +231,10 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 def _reason(error: Exception) -> str:
     """Why there is no connection, without what the HTTP library adds."""
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
-    if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
-        return os.strerror(cause.errno)
+    if isinstance(cause, TimeoutError):
+        return f"no connection within {CONNECT_TIMEOUT_S:g} s"
+    if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) and (cause.errno or 0) > 0:
+        return os.strerror(cause.errno or 0)
     return str(cause)
 
 

@@ -190,7 +190,6 @@ class HttpProvider(Provider):
             headers=headers,
             secrets=secrets,
             key_name=reference,
-            connections=spec.concurrency,
         )
 
 
