@@ -126,12 +126,13 @@ def health(
     ] = None,
     thresholds: Annotated[Path | None, typer.Option(help="A file (YAML) with thresholds that differ.")] = None,
     store: Store = None,
+    inline: Inline = False,
     json: Json = False,
 ) -> None:
     """Check a run's evidence: what is odd in it, and how much could not be observed."""
     from cli.health import check_run
 
-    check_run(run, against=against, fail_on=fail_on, thresholds=thresholds, store=store, json=json)
+    check_run(run, against=against, fail_on=fail_on, thresholds=thresholds, store=store, inline=inline, json=json)
 
 
 @group.command("diagnose")
@@ -287,7 +288,10 @@ def profile(
 @group.command("compare")
 def compare(
     base: Annotated[str, typer.Argument(help="The run to compare with, or RUN:AGENT.")],
-    candidates: Annotated[list[str], typer.Argument(help="Runs that are compared with it, or RUN:AGENT.")],
+    candidates: Annotated[
+        list[str] | None,
+        typer.Argument(help="Runs that are compared with it, or RUN:AGENT; default: the other agents of the run."),
+    ] = None,
     gate: Annotated[
         list[str] | None,
         typer.Option(metavar="CONDITION", help='Such as "score >= -0.01", "cost_usd <= +10%" (repeatable).'),
@@ -299,6 +303,9 @@ def compare(
     effect: Annotated[
         float | None, typer.Option(min=1e-6, help="The difference that should be found; default 0.02.")
     ] = None,
+    verdicts: Annotated[
+        str | None, typer.Option(metavar="SET", help="A verdict set that all runs have; default: each one's current.")
+    ] = None,
     store: Store = None,
     inline: Inline = False,
     json: Json = False,
@@ -308,11 +315,12 @@ def compare(
 
     compare_runs(
         base,
-        candidates,
+        candidates or [],
         by=by or [],
         gates=gate or [],
         gates_file=gates,
         effect=effect,
+        verdicts=verdicts,
         store=store,
         inline=inline,
         json=json,

@@ -1,26 +1,31 @@
 """`gym eval health`: what the checks found, for a person and for a gate."""
 
+import asyncio
 from pathlib import Path
-from typing import get_args
 
 from rich.console import Console
 
+from cli.choosing import existing_store
+from cli.recording import recording
 from cli.terminal import one_line, print_json, results
-from gymflow.analysis.health import examine, load_thresholds
+from gymflow.analysis.health import SEVERITIES, affected_share, last_report, load_thresholds, worse
 from gymflow.analysis.health.sheets import health_line
-from gymflow.contracts.finding import Severity
-from gymflow.contracts.health import CheckResult, HealthReport
+from gymflow.contracts.health import HealthReport
 from gymflow.errors import GateFailed, InputError
-from gymflow.paths import store_root
-from gymflow.store import Store
 from gymflow.suggest import did_you_mean
 
 STYLES: dict[str, str] = {"error": "red", "warning": "yellow", "info": ""}
-SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 
 def check_run(
-    run: str, *, against: str | None, fail_on: str | None, thresholds: Path | None, store: str | None, json: bool
+    run: str,
+    *,
+    against: str | None,
+    fail_on: str | None,
+    thresholds: Path | None,
+    store: str | None,
+    inline: bool,
+    json: bool,
 ) -> None:
     """Examine a run, print what was found, and hold the gate.
 
@@ -28,45 +33,38 @@ def check_run(
     """
     if fail_on is not None and fail_on not in SEVERITIES:
         raise InputError(f"--fail-on {fail_on}: {did_you_mean(fail_on, SEVERITIES)}")
-    place, limits = Store(store_root(store)), load_thresholds(thresholds)
-    report = examine(place, place.resolve_run_id(run), limits)
-    before = examine(place, place.resolve_run_id(against), limits) if against else None
+    place, limits = existing_store(store), load_thresholds(thresholds)
+    run_id = place.resolve_run_id(run)
+    earlier = place.resolve_run_id(against) if against else None
+    failed: GateFailed | None = None
+    with recording(inline):
+        from flows.health import health
+
+        try:
+            asyncio.run(health(run_id, earlier, fail_on, limits, str(place.root)))
+        except GateFailed as error:
+            failed = error
+    report = last_report(place.run(run_id))
+    before = last_report(place.run(earlier)) if earlier else None
+    assert report is not None, "the flow has written it"
     if json:
         value = report.model_dump(mode="json")
         print_json(value | {"worse": [check.check for check in worse(report, before)]} if before else value)
     else:
         _put(results(), report, before)
-    if fail_on is not None:
-        _gate(worse(report, before) if before else report.checks, fail_on)
-
-
-def worse(report: HealthReport, before: HealthReport) -> list[CheckResult]:
-    """Checks that affect a larger share of this run's rollouts than of the other's."""
-    shares = {check.check: _share(check, before) for check in before.checks}
-    return [check for check in report.checks if _share(check, report) > shares.get(check.check, 0.0)]
-
-
-def _share(check: CheckResult, report: HealthReport) -> float:
-    return check.affected / report.rollouts if report.rollouts else 0.0
-
-
-def _gate(found: list[CheckResult], fail_on: str) -> None:
-    held = SEVERITIES[SEVERITIES.index(fail_on) :]
-    failing = [check for check in found if check.findings and check.severity in held]
-    if failing:
-        named = ", ".join(f"{check.check} ({check.findings})" for check in failing)
-        raise GateFailed(f"health: {named}")
+    if failed is not None:
+        raise failed
 
 
 def _put(console: Console, report: HealthReport, before: HealthReport | None) -> None:
     console.print(f"health of run {report.run_id}: {health_line(report)}", soft_wrap=True)
-    shares = {check.check: _share(check, before) for check in before.checks} if before else {}
+    shares = {check.check: affected_share(check, before) for check in before.checks} if before else {}
     rank = {severity: place for place, severity in enumerate(reversed(SEVERITIES))}
     for check in sorted(report.checks, key=lambda check: (rank[check.severity], -check.findings, check.check)):
         was = shares.get(check.check, 0.0)
         if not check.findings and not was:
             continue
-        change = f"  ({_share(check, report):.1%} of rollouts, was {was:.1%})" if before else ""
+        change = f"  ({affected_share(check, report):.1%} of rollouts, was {was:.1%})" if before else ""
         console.print(
             f"\n{check.severity:<8} {check.check}  {check.findings}{change}",
             style=STYLES[check.severity],

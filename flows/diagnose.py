@@ -6,7 +6,7 @@ from tasks.diagnose import diagnose_run
 
 
 @flow(name="diagnose", flow_run_name="diagnose {run_id}")
-async def diagnose(run_id: str, against: str | None = None, store: str | None = None) -> Diagnosis:
+async def diagnose(run_id: str = "latest", against: str | None = None, store: str | None = None) -> Diagnosis:
     """Buckets, funnel, root causes with evidence, interventions by what they could gain; with `against` an earlier run, what
     explains the difference."""
     report: Diagnosis = await diagnose_run(run_id, against, store)

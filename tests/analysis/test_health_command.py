@@ -13,7 +13,13 @@ from .conftest import Planter, Sample, answering
 
 
 def check(planter: Planter, run: str, **options: object) -> None:
-    defaults = {"against": None, "fail_on": None, "thresholds": None, "store": str(planter.store.root), "json": False}
+    defaults: dict[str, object] = {
+        "against": None,
+        "fail_on": None,
+        "thresholds": None,
+        "store": str(planter.store.root),
+    }
+    defaults |= {"inline": True, "json": False}
     check_run(run, **(defaults | options))  # type: ignore[arg-type]
 
 
