@@ -23,6 +23,7 @@ def compare_runs(
     gates: list[str],
     gates_file: str | None,
     effect: float | None,
+    verdicts: str | None,
     store: str | None,
     inline: bool,
     json: bool,
@@ -34,10 +35,10 @@ def compare_runs(
         from flows.compare import compare
 
         try:
-            report = asyncio.run(compare(base, candidates, by, gates, gates_file, effect, str(place.root)))
+            report = asyncio.run(compare(base, candidates, by, gates, gates_file, effect, verdicts, str(place.root)))
         except GateFailed as error:
             failed = error
-            report = _stored(place, base, candidates[0])
+            report = _stored(place, base, (candidates or [base])[0])
     if json:
         print_json(report.model_dump(mode="json"))
     else:
@@ -48,20 +49,19 @@ def compare_runs(
 
 def put_comparison(console: Console, report: Comparison) -> None:
     """What differs first, then the tables."""
-    lines = {headline(_shown(line.name, report), line.varies, line.details): None for line in report.candidates}
+    several = len(report.candidates) > 1
+    lines = {
+        headline(report.label(line) if several else "", line.varies, line.details): None for line in report.candidates
+    }
     for line in lines:
         console.print(one_line(line), style="italic", soft_wrap=True)
     for candidate in report.candidates:
         for warning in candidate.warnings:
-            console.print(f"{one_line(candidate.name)}: {one_line(warning)}", style="yellow", soft_wrap=True)
+            console.print(f"{one_line(report.label(candidate))}: {one_line(warning)}", style="yellow", soft_wrap=True)
     console.print()
     put_sheets(console, comparison_sheets(report))
     folder = f"{report.store}/runs/{report.candidates[-1].run_id}/reports"
     console.print(f"\nreports   {folder}/comparison-{report.base_run_id}.*", soft_wrap=True)
-
-
-def _shown(name: str, report: Comparison) -> str:
-    return name if len(report.candidates) > 1 else ""
 
 
 def _stored(store: Store, base: str, candidate: str) -> Comparison:

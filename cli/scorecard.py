@@ -26,6 +26,8 @@ def print_scorecards(cards: list[Scorecard], *, json: bool, health: bool = False
         put_scorecard(console, card)
         put_attention(console, card, health=health, diagnosis=diagnosis)
         _put_next(console, card)
+    if len(cards) > 1:
+        _put_hints(console, [(_comparing(cards), "these runs as one table, the first as the base")])
 
 
 def put_scorecard(console: Console, card: Scorecard) -> None:
@@ -68,7 +70,7 @@ def put_scorecard(console: Console, card: Scorecard) -> None:
 
 def _put_next(console: Console, card: Scorecard) -> None:
     console.print("next")
-    where = "" if Path(card.store) == Path(store_root()).absolute() else f" --store {shlex.quote(card.store)}"
+    where = _where(card)
     gym = command()
     query = "select task_id, avg(reward) as reward from outcomes group by all order by reward"
     hints = [
@@ -78,6 +80,22 @@ def _put_next(console: Console, card: Scorecard) -> None:
         (f'{gym} sql "{query}"{where}', "any question"),
         (f"{gym} eval run --resume {card.run_id} --repeats N{where}", "more repeats, or what is missing"),
     ]
+    if len({line.agent for line in card.lines}) > 1:
+        hints.insert(1, (_comparing([card]), "its agents as one table"))
+    _put_hints(console, hints)
+
+
+def _comparing(cards: list[Scorecard]) -> str:
+    """The command that compares runs, or the agents of one."""
+    return f"{command()} eval compare {' '.join(card.run_id for card in cards)}{_where(cards[0])}"
+
+
+def _where(card: Scorecard) -> str:
+    """How a command has to name the store."""
+    return "" if Path(card.store) == Path(store_root()).absolute() else f" --store {shlex.quote(card.store)}"
+
+
+def _put_hints(console: Console, hints: list[tuple[str, str]]) -> None:
     for typed, purpose in hints:
         console.print(Text.assemble(f"  {typed}   ", (purpose, "dim")), soft_wrap=True)
 

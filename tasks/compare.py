@@ -19,13 +19,14 @@ async def compare_runs(
     gates: list[str],
     gates_file: str | None,
     effect: float | None,
+    verdict_set: str | None,
     store: str | None,
 ) -> Comparison:
     """Compare, store and show; whether the gates held is in the report."""
     place = Store(store_root(store))
     conditions = [*(read_gates(Path(gates_file)) if gates_file else []), *map(parse_gate, gates)]
     settings = Settings() if effect is None else Settings(effect=effect)
-    report = compare(place, base, candidates, by=by, gates=conditions, settings=settings)
-    lead = "\n".join(headline(line.name, line.varies, line.details) for line in report.candidates)
+    report = compare(place, base, candidates, by=by, gates=conditions, settings=settings, verdict_set=verdict_set)
+    lead = "\n".join(headline(report.label(line), line.varies, line.details) for line in report.candidates)
     await publish(f"comparison-{report.base_name}", comparison_sheets(report), lead=lead)
     return report

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from gymflow.contracts.comparison import CandidateLine, Comparison, Difference
 from gymflow.contracts.estimate import Estimate, Interval
@@ -127,28 +128,32 @@ def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
             "p",
             "p (Holm)",
             "pass rate",
+            "tokens",
+            "seconds",
             "tasks",
         ),
         [
             (
-                f"{comparison.base_name} (base)",
+                f"{_base_label(comparison)} (base)",
                 number(first.score.base),
                 "",
                 "",
                 "",
                 "",
                 number(first.pass_rate.base),
+                *_spent(first.costs, "base"),
                 "",
             ),
             *(
                 (
-                    line.name if line.name != comparison.base_name else line.run_id,
+                    comparison.label(line),
                     number(line.score.candidate),
                     difference(line.score),
                     number(line.score.standard_error),
                     f"{number(line.test.p, 4)} {line.test.name}",
                     number(line.test.p_holm, 4),
                     number(line.pass_rate.candidate),
+                    *_spent(line.costs, "candidate"),
                     str(line.score.tasks),
                 )
                 for line in lines
@@ -172,7 +177,7 @@ def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
             ],
         )
     for line in lines:
-        yield from _candidate_sheets(line)
+        yield from _candidate_sheets(comparison.label(line), line)
     if comparison.gates:
         yield Sheet(
             "gates",
@@ -189,11 +194,23 @@ def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
         )
 
 
-def _candidate_sheets(line: CandidateLine) -> Iterator[Sheet]:
+def _base_label(comparison: Comparison) -> str:
+    own = all(line.run_id == comparison.base_run_id for line in comparison.candidates)
+    return comparison.base_agent if own else comparison.base_name
+
+
+def _spent(costs: dict[str, Difference], side: Literal["base", "candidate"]) -> Cells:
+    """Tokens and seconds of a rollout on one side."""
+    tokens = [getattr(costs[name], side) for name in ("prompt_tokens", "completion_tokens")]
+    known = [one for one in tokens if one is not None]
+    return whole(sum(known) if known else None), number(getattr(costs["duration_s"], side), 2)
+
+
+def _candidate_sheets(label: str, line: CandidateLine) -> Iterator[Sheet]:
     overlap, power = line.overlap, line.power
     gap = "" if power.reason is None else f" ({power.reason})"
     yield Sheet(
-        f"{line.name}, {line.run_id}: what was compared",
+        f"{label}, run {line.run_id}: what was compared",
         ("", "value"),
         [
             ("tasks on both sides, scored on both", f"{overlap.tasks}, {overlap.scored}"),
@@ -211,7 +228,7 @@ def _candidate_sheets(line: CandidateLine) -> Iterator[Sheet]:
     slices = [one for one in line.slices if one.by != "environment" or len(environments) > 1]
     if slices:
         yield Sheet(
-            f"{line.name}: slices",
+            f"{label}: slices",
             ("slice", "base", "candidate", "difference", "p", "tasks"),
             [
                 (
@@ -228,7 +245,7 @@ def _candidate_sheets(line: CandidateLine) -> Iterator[Sheet]:
     costs = {name: one for name, one in line.costs.items() if one.tasks}
     if costs:
         yield Sheet(
-            f"{line.name}: cost of a rollout",
+            f"{label}: cost of a rollout",
             ("", "base", "candidate", "difference", "p"),
             [
                 (name, f"{one.base:.4g}", f"{one.candidate:.4g}", _cost(one), number(one.p, 4))
@@ -239,7 +256,7 @@ def _candidate_sheets(line: CandidateLine) -> Iterator[Sheet]:
     if line.flips.listed:
         shown = line.flips.listed[:FLIPS_SHOWN]
         yield Sheet(
-            f"{line.name}: flips, {line.flips.gained} gained and {line.flips.lost} lost"
+            f"{label}: flips, {line.flips.gained} gained and {line.flips.lost} lost"
             + (f" (the widest {len(shown)})" if len(shown) < line.flips.gained + line.flips.lost else ""),
             ("task", "environment", "direction", "base", "candidate"),
             [

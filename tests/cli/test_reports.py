@@ -106,6 +106,36 @@ def test_a_mistake_is_one_message(here: Gym, runs: Store, arguments: list[str], 
     assert ended.out == ""
 
 
+def test_what_a_run_varies_is_compared_as_one_table(here: Gym, store: Path) -> None:
+    said = [{"turn": 0, "text": "1"}]
+    flags = ["eval", "run", "arithmetic", "--limit", "6", "--model", "scripted", "--inline", "--no-health"]
+    ended = here(*flags, "--set", f"models.policy.parameters.rules={json.dumps(said)}", "--vary", "seed=1,2,3")
+    assert ended.code == 0, ended.err
+    [hint] = [line for line in ended.out.splitlines() if "eval compare" in line]
+    ids = hint.split("compare")[1].split("   ")[0].split()
+    assert len(ids) == 3
+    compared = here("eval", "compare", *ids, "--inline").out
+    table = compared.split("\n\n")[1].splitlines()
+    assert [line.split()[:2] for line in table[2:]] == [["arithmetic", f"seed={seed}"] for seed in (1, 2, 3)]
+    assert "seed 1 → 3" in compared
+
+
+def test_the_agents_of_a_run_are_compared_as_one_table(here: Gym, store: Path, tmp_path: Path) -> None:
+    models = {
+        name: {"provider": "scripted", "model": name, "parameters": {"rules": [{"text": name}]}} for name in ("7", "8")
+    }
+    config = tmp_path / "run.yaml"
+    config.write_text(json.dumps({"environments": [{"name": "arithmetic", "limit": 6}], "models": models}))
+    ended = here("eval", "run", "--config", str(config), "--inline", "--no-health")
+    assert f"eval compare {here('runs', '--json').json[0]['run_id']}" in ended.out
+    compared = here("eval", "compare", "latest", "--inline")
+    assert compared.code == 0, compared.err
+    assert compared.out.startswith("varies: model (")
+    report = here("eval", "compare", "latest", "--json", "--inline").json
+    assert [line["agent"] for line in report["candidates"]] != [report["base_agent"]]
+    assert f"{report['base_agent']} (base)" in compared.out and report["candidates"][0]["agent"] in compared.out
+
+
 def test_shards_become_one_run(here: Gym, store: Path) -> None:
     flags: list[Any] = ["eval", "run", "arithmetic", "--limit", 5, "--repeats", 2, "--inline", "--json"]
     for shard in ("0/2", "1/2"):

@@ -1,5 +1,6 @@
 """One side of a comparison: a run, or one agent of it, task by task."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import duckdb
@@ -29,20 +30,50 @@ class Side:
     masks: dict[tuple[str, str], Array] = field(default_factory=dict)
 
 
-def load_side(connection: duckdb.DuckDBPyConnection, store: Store, selector: str, by: list[str]) -> Side:
-    """`RUN` or `RUN:AGENT`, in the run's current verdict set. `connection` has the run's views, among others.
+def load_side(
+    connection: duckdb.DuckDBPyConnection, store: Store, selector: str, by: list[str], verdict_set: str | None
+) -> Side:
+    """`RUN` or `RUN:AGENT`, in a verdict set (default: the run's current one). `connection` has the run's views, among others.
 
-    Raises InputError for an unknown run or agent, and for a run of several agents of which none is chosen.
+    Raises InputError for an unknown run, agent or verdict set, and for a run of several agents of which none is chosen.
     """
     name, colon, agent = selector.partition(":")
     reader = store.run(name)
-    current = reader.verdict_sets[-1] if reader.verdict_sets else None
+    current = _verdict_set(reader, verdict_set)
     open_task_tables(connection, reader.run_id, current.name if current else None)
     chosen = _agent(connection, reader, agent if colon else None)
     connection.execute("DELETE FROM _per_task WHERE agent <> ?", [chosen])
     tasks = task_costs(connection, reader.run_id)
     masks = _masks(connection, reader.run_id, chosen, tasks, by)
     return Side(reader.run_id, chosen, reader.document, current, tasks, masks)
+
+
+def sides_of(store: Store, base: str, candidates: Sequence[str]) -> tuple[str, list[str]]:
+    """Selectors of the base and of what is compared with it: where only a run is named, its first agent and the others.
+
+    Raises InputError where there is nothing to compare with.
+    """
+    if candidates:
+        return base, list(candidates)
+    name, colon, agent = base.partition(":")
+    reader = store.run(name)
+    agents = sorted({one for specs in reader.document.agents.values() for one in specs})
+    if len(agents) < 2:
+        raise InputError(f"run {reader.run_id} has a single agent: name the runs to compare with it")
+    first = agent if colon else agents[0]
+    return f"{reader.run_id}:{first}", [f"{reader.run_id}:{one}" for one in agents if one != first]
+
+
+def _verdict_set(reader: RunReader, given: str | None) -> VerdictSet | None:
+    sets = reader.verdict_sets
+    if given is None:
+        return sets[-1] if sets else None
+    found = [one for one in sets if one.name == given] or [one for one in sets if given and one.name.startswith(given)]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(one.name for one in sets) or "none"
+    problem = "several verdict sets that begin with" if found else "no verdict set"
+    raise InputError(f"run {reader.run_id} has {problem} {given!r}; there are: {names}")
 
 
 def _agent(connection: duckdb.DuckDBPyConnection, reader: RunReader, given: str | None) -> str:

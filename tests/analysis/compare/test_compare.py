@@ -188,3 +188,34 @@ def test_an_unknown_agent_is_refused_with_those_there_are(place: Store, stored: 
     stored("b", column(B))
     with pytest.raises(InputError, match="has no agent 'other'; there are: b:policy"):
         compare(place, "b", ["b:other"])
+
+
+def test_any_verdict_set_that_both_runs_have_can_be_compared(place: Store, stored: Stored) -> None:
+    stored("b", column(B))
+    stored("a", column(A))
+    line = only(place, verdict_set="fir")
+    assert (line.verdict_set, line.score.difference) == ("first", pytest.approx(0.3))
+    with pytest.raises(InputError, match="run b has no verdict set 'second'; there are: first"):
+        only(place, verdict_set="second")
+
+
+def test_candidates_are_told_apart_by_name_run_or_agent(place: Store, stored: Stored) -> None:
+    for run_id in ("b", "a", "c"):
+        stored(run_id, column(B))
+    report = compare(place, "b", ["a", "c"])
+    renamed = [
+        line.model_copy(update={"name": name}) for line, name in zip(report.candidates, ("t=1", "b"), strict=True)
+    ]
+    named = report.model_copy(update={"candidates": renamed})
+    assert [named.label(line) for line in named.candidates] == ["t=1", "c"]
+    same = [line.model_copy(update={"run_id": "b", "agent": agent}) for line, agent in zip(renamed, "xy", strict=True)]
+    own = report.model_copy(update={"candidates": same})
+    assert [own.label(line) for line in own.candidates] == ["x", "y"]
+    both = [line.model_copy(update={"run_id": "a", "name": "n"}) for line in same]
+    assert [report.model_copy(update={"candidates": both}).label(line) for line in both] == ["n, x", "n, y"]
+
+
+def test_a_run_of_one_agent_has_nothing_to_compare_with(place: Store, stored: Stored) -> None:
+    stored("b", column(B))
+    with pytest.raises(InputError, match="run b has a single agent: name the runs to compare with it"):
+        compare(place, "b")
