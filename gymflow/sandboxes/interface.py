@@ -11,13 +11,13 @@ whether a command may run twice.
 
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Flag, auto
 from pathlib import Path
 from typing import Literal
 
-from gymflow.contracts.sandbox import ExecOutcome, SandboxSpec
+from gymflow.contracts.sandbox import ExecOutcome, Network, SandboxLimits, SandboxSpec
 from gymflow.sandboxes.errors import SandboxError, SandboxUnsupported, TooLarge
 from gymflow.sandboxes.labels import is_orphan
 
@@ -204,6 +204,8 @@ class Provider(ABC):
     """Starts sandboxes of one kind. One instance serves a process; its methods may run concurrently."""
 
     name: str
+    remote = False
+    """Whether its sandboxes run on other machines, which share nothing with this one."""
 
     @property
     @abstractmethod
@@ -214,6 +216,15 @@ class Provider(ABC):
     def isolation(self) -> Isolation:
         """How well it isolates on this machine."""
         return "full"
+
+    def sample(self, image: str | None = None) -> SandboxSpec:
+        """The smallest and most closed sandbox that it can start, for `gym sandbox check`."""
+        limits = SandboxLimits(
+            memory_mib=128 if Capability.MEMORY_LIMIT in self.capabilities else None,
+            processes=64 if Capability.PROCESS_LIMIT in self.capabilities else None,
+        )
+        network: Network = "none" if Capability.NETWORK_NONE in self.capabilities else "open"
+        return SandboxSpec(provider=self.name, image=image, limits=limits, network=network)
 
     @abstractmethod
     async def start(
@@ -303,4 +314,13 @@ def refuse_unsupported(provider: Provider, spec: SandboxSpec, mounts: Sequence[M
         raise SandboxUnsupported(
             f"sandbox provider `{provider.name}` cannot do {', '.join(lacking)} here; "
             "leave it out or choose another provider (`gym sandbox check`)"
+        )
+
+
+def refuse_options(provider: Provider, spec: SandboxSpec, known: Collection[str]) -> None:
+    """Raises SandboxUnsupported that names the options which the provider does not have."""
+    if unknown := spec.options.keys() - set(known):
+        has = f"it has {', '.join(sorted(known))}" if known else "it has none"
+        raise SandboxUnsupported(
+            f"sandbox provider `{provider.name}` has no option {', '.join(sorted(unknown))}; {has}"
         )

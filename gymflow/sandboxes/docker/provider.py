@@ -11,8 +11,16 @@ from typing import Any
 from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.sandboxes.docker.engine import Engine, EngineError
 from gymflow.sandboxes.docker.sandbox import PROCESSES, DockerSandbox, remove, user_of
-from gymflow.sandboxes.errors import SandboxUnavailable, SandboxUnsupported
-from gymflow.sandboxes.interface import Capability, Mount, Provider, Sandbox, SandboxInfo, refuse_unsupported
+from gymflow.sandboxes.errors import SandboxUnavailable
+from gymflow.sandboxes.interface import (
+    Capability,
+    Mount,
+    Provider,
+    Sandbox,
+    SandboxInfo,
+    refuse_options,
+    refuse_unsupported,
+)
 from gymflow.sandboxes.labels import OWNER, matches, new_id, owned
 
 IMAGE = "GYMFLOW_DOCKER_IMAGE"
@@ -70,8 +78,7 @@ class DockerProvider(Provider):
         gateway: Path | None = None,
     ) -> Sandbox:
         refuse_unsupported(self, spec, mounts)
-        if unknown := spec.options.keys() - OPTIONS:
-            raise SandboxUnsupported(f"sandbox provider `docker` has no option {', '.join(sorted(unknown))}; it has {', '.join(sorted(OPTIONS))}")  # fmt: skip
+        refuse_options(self, spec, OPTIONS)
         name = new_id()
         environment = {"HOME": home_of(spec), "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0", **spec.env}
         body = self._body(spec, name, environment, owned(labels, wall_s=spec.limits.wall_s), mounts)
