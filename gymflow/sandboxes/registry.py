@@ -13,6 +13,8 @@ from gymflow.sandboxes.interface import Isolation, Provider
 PROVIDERS: dict[str, tuple[str, str | None]] = {
     "local": ("gymflow.sandboxes.local:LocalProvider", None),
     "docker": ("gymflow.sandboxes.docker:DockerProvider", None),
+    "daytona": ("gymflow.sandboxes.daytona:DaytonaProvider", "daytona"),
+    "apptainer": ("gymflow.sandboxes.apptainer:ApptainerProvider", None),
 }
 """Name -> class, and the extra that installs what it needs; None: nothing beyond gymflow."""
 

@@ -1,5 +1,7 @@
-"""The providers that the conformance suite runs against. `docker` needs a daemon (`scripts/docker-up`)."""
+"""The providers that the conformance suite runs against. `docker` needs a daemon (`scripts/docker-up`), `apptainer` a command
+that `scripts/apptainer-up` fetches where there is none."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 
 from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.sandboxes import Capability, images
+from gymflow.sandboxes.apptainer import ApptainerProvider
 from gymflow.sandboxes.docker import DockerProvider
 from gymflow.sandboxes.local import LocalProvider
 from gymflow.sandboxes.local.platform import bubblewrap
@@ -40,12 +43,47 @@ async def docker_provider(monkeypatch) -> DockerProvider:
     return made
 
 
-@pytest.fixture(params=["local", pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.slow])])
+@pytest.fixture(scope="session")
+def images_folder(tmp_path_factory):
+    """Where images lie that tests build once."""
+    return tmp_path_factory.mktemp("images")
+
+
+@pytest.fixture(scope="session")
+def apptainer_command():
+    """The path of an Apptainer that works here; skips where there can be none."""
+    fetched = subprocess.run([SCRIPTS / "apptainer-up"], capture_output=True, text=True)
+    if fetched.returncode:
+        pytest.skip(f"no apptainer here: {fetched.stderr.strip()[-300:]}")
+    return Path(fetched.stdout.strip())
+
+
+async def apptainer_provider(request, monkeypatch) -> ApptainerProvider:
+    """With a small image of ours, made when it is not there."""
+    command = request.getfixturevalue("apptainer_command")
+    monkeypatch.setenv("PATH", f"{command.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("GYMFLOW_IMAGES", str(request.getfixturevalue("images_folder")))
+    monkeypatch.setenv("GYMFLOW_APPTAINER_IMAGE", IMAGE)
+    if not (images.cache() / IMAGE.replace("/", "_")).exists():
+        await images.build(images.Recipe(name=IMAGE, base="busybox"))
+    return ApptainerProvider()
+
+
+REAL = [
+    "local",
+    pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.slow]),
+    pytest.param("apptainer", marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture(params=REAL)
 async def provider(request, monkeypatch):
     """Each provider that is real on this machine."""
     if request.param == "docker":
         request.getfixturevalue("docker_daemon")
         made = await docker_provider(monkeypatch)
+    elif request.param == "apptainer":
+        made = await apptainer_provider(request, monkeypatch)
     else:
         made = local_or_skip()
     yield made

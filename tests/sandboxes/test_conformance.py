@@ -317,10 +317,14 @@ async def test_the_gateway_is_reachable_where_asked_for_and_nothing_else(provide
     server = await asyncio.start_unix_server(answer, str(tmp_path / "gateway.sock"))
     sandbox = await provider.start(spec.model_copy(update={"network": "gateway"}), gateway=tmp_path / "gateway.sock")
     try:
-        talk = "exec 3<>/dev/tcp/${GATEWAY%:*}/${GATEWAY#*:}; echo hello >&3; cat <&3"
-        result = await sandbox.exec(["bash", "-c", "GATEWAY=${GYMFLOW_GATEWAY#http://}; " + talk])
+        talk = """
+            talk() { if command -v bash >/dev/null; then bash -c 'exec 3<>/dev/tcp/$0/$1; echo hello >&3; cat <&3' $1 $2
+                     else echo hello | nc -w 2 $1 $2; fi }
+            gateway=${GYMFLOW_GATEWAY#http://}
+        """
+        result = await sandbox.exec(talk + "talk ${gateway%:*} ${gateway#*:}")
         assert result.stdout == b"from the gateway: hello\n", result.stderr
-        outside = await sandbox.exec(["bash", "-c", "exec 3<>/dev/tcp/10.255.255.53/53"])
+        outside = await sandbox.exec(talk + "talk 10.255.255.53 53")
         assert not outside.ok
     finally:
         await sandbox.stop()

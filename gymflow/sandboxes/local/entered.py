@@ -1,6 +1,7 @@
 """A sandbox whose first process holds its namespaces: every command enters them, and no more than that."""
 
 import asyncio
+import os
 import socket
 from collections.abc import Mapping
 from dataclasses import replace
@@ -30,6 +31,15 @@ class EnteredSandbox(FileSandbox):
         self.entry.write()
         self.limit_life(self.spec.limits.wall_s)
 
+    async def seal(self) -> None:
+        """Let nobody inside make user namespaces. Raises SandboxError where this kernel does not."""
+        request = {"seal": True, "argv": ["/bin/sh", "-c", ":"], "env": {}, "cwd": "/"}
+        async with self._child(request, "", stdin=None, keep_bytes=1024) as running:
+            assert running.child is not None
+            end = await running.child.exited
+        if end.error or end.exit_code:
+            raise SandboxError(f"a command cannot be run: {end.error} {os.strerror(end.errno)} {end.exit_code}")
+
     async def open_gateway(self, gateway: Path) -> None:
         """Listen inside on loopback, and carry every connection to the gateway's socket out here."""
         self.require()
@@ -38,7 +48,7 @@ class EnteredSandbox(FileSandbox):
             assert running.child is not None
             end = await running.child.exited
         if end.descriptor is None:
-            raise SandboxError(f"no way to the model gateway: {end.error} (errno {end.errno})")
+            raise SandboxError(f"no way to the model gateway: {end.error} {os.strerror(end.errno)}")
         self._gateway = await serve_gateway(socket.socket(fileno=end.descriptor), gateway)
         self._environment["GYMFLOW_GATEWAY"] = f"http://127.0.0.1:{GATEWAY_PORT}"
 

@@ -63,13 +63,17 @@ class Arguments:
         self.add("--perms", f"{mode:04o}", "--file", self.data(content), path)
 
     def read_only(self, source: Path, target: str) -> None:
-        """A file or folder of this machine. Where the sandbox's user could not reach its path, the spawner shows it to
-        bubblewrap at another one."""
-        if os.geteuid() == 0 and not _reachable(source):
-            staged = f"{stage_folder()}/{len(self.staged)}"
-            self.staged.append((str(source), staged))
-            source = Path(staged)
-        self.add("--ro-bind", str(source), target)
+        """A file or folder of this machine."""
+        self.add("--ro-bind", self.shown(source), target)
+
+    def shown(self, source: Path) -> str:
+        """A path under which the sandbox's user can come to a file or folder of this machine: its own, or another one at
+        which the spawner shows it."""
+        if os.geteuid() != 0 or _reachable(source):
+            return str(source)
+        staged = f"{stage_folder()}/{len(self.staged)}"
+        self.staged.append((str(source), staged))
+        return staged
 
     def packed(self) -> str:
         """All words so far behind one descriptor: no process list shows them."""

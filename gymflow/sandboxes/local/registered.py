@@ -63,5 +63,15 @@ async def _remove(entry: state.Entry) -> None:
             os.kill(entry.init[0], signal.SIGKILL)
     await cgroups.existing([Path(folder) for folder in entry.cgroups]).remove()
     for folder in entry.folders:
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        await asyncio.to_thread(remove_folder, Path(folder))
     entry.path.unlink(missing_ok=True)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder that a sandbox wrote in, also where it took away its own rights to it."""
+    for top, folders, _ in os.walk(folder):
+        for name in folders:
+            path = Path(top, name)
+            if not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)

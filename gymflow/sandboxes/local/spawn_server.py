@@ -252,6 +252,9 @@ class Child:
             with step("enter"):
                 self.enter(held)
             os.close(held)
+        if request.get("seal"):
+            with step("seal"):
+                forbid_user_namespaces()
         if "landlock" in request:
             with step("landlock"):
                 restrict(request["landlock"])
@@ -326,8 +329,8 @@ class Child:
         """Join the namespaces of a sandbox's first process."""
         if os.geteuid() == 0:
             os.setgroups([])
-        rest = sum(NAMESPACES.values()) - NAMESPACES["user"]
         pid = pid_of(held)
+        rest = sum(flag for name, flag in NAMESPACES.items() if name != "user" and not shared(pid, name))
         if os.geteuid() == 0:
             syscall(LIBC.setns(held, rest))
             syscall(LIBC.setns(held, NAMESPACES["user"]))
@@ -384,6 +387,18 @@ def pid_of(pidfd: int) -> int:
                 if pid > 0:
                     return pid
     raise OSError(errno.ESRCH, "the sandbox is gone")
+
+
+def shared(pid: int, namespace: str) -> bool:
+    """Whether a process has this namespace of ours: joining that once more would need rights over the machine."""
+    return os.stat(f"/proc/{pid}/ns/{namespace}").st_ino == os.stat(f"/proc/self/ns/{namespace}").st_ino
+
+
+def forbid_user_namespaces() -> None:
+    """No further user namespace in the one that was entered: whoever makes one has every capability in it."""
+    setting = os.open("/proc/sys/user/max_user_namespaces", os.O_WRONLY | os.O_CLOEXEC)
+    os.write(setting, b"0")
+    os.close(setting)
 
 
 def drop_privileges() -> None:

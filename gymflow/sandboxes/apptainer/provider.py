@@ -1,0 +1,134 @@
+"""The `apptainer` provider: one instance per sandbox, in user namespaces, without any right."""
+
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gymflow.contracts.sandbox import SandboxSpec
+from gymflow.sandboxes import images
+from gymflow.sandboxes.apptainer.command import Apptainer
+from gymflow.sandboxes.apptainer.image import Image, located, looked_at, named, version
+from gymflow.sandboxes.apptainer.sandbox import ApptainerSandbox, Place
+from gymflow.sandboxes.errors import SandboxUnavailable, SandboxUnsupported
+from gymflow.sandboxes.interface import Capability, Mount, Sandbox, refuse_unsupported
+from gymflow.sandboxes.labels import new_id, owned
+from gymflow.sandboxes.local import cgroups
+from gymflow.sandboxes.local.limits import Bounds
+from gymflow.sandboxes.local.registered import RegisteredProvider
+from gymflow.sandboxes.local.spawner import Spawner
+from gymflow.sandboxes.local.state import Entry
+
+
+class ApptainerProvider(RegisteredProvider):
+    """Limits come from control groups where this process may make them."""
+
+    name = "apptainer"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._images: dict[tuple[str, str], Image] = {}
+        self._digests: dict[str, str] = {}
+
+    @property
+    def capabilities(self) -> Capability:
+        found = (
+            Capability.NETWORK_NONE
+            | Capability.NETWORK_GATEWAY
+            | Capability.NETWORK_OPEN
+            | Capability.KILL_TREE
+            | Capability.SEPARATE_STDERR
+            | Capability.IMAGES
+            | Capability.MOUNTS
+            | Capability.USAGE
+            | Capability.MEMORY_LIMIT
+        )
+        tree = cgroups.detect()
+        if tree is not None:
+            found |= Capability.WALL_LIMIT
+            for controller, capability in _CONTROLLED.items():
+                if controller in tree.controllers:
+                    found |= capability
+        return found
+
+    async def start(
+        self,
+        spec: SandboxSpec,
+        *,
+        labels: Mapping[str, str] | None = None,
+        mounts: Sequence[Mount] = (),
+        gateway: Path | None = None,
+    ) -> Sandbox:
+        refuse_unsupported(self, spec, mounts)
+        if spec.options:
+            raise SandboxUnsupported(
+                f"sandbox provider `apptainer` has no options; got {', '.join(sorted(spec.options))}"
+            )
+        tool = Apptainer.found()
+        image = await self._image(tool, spec)
+        sandbox = self._prepared(spec, tool, image, owned(labels, wall_s=spec.limits.wall_s))
+        self.opened(sandbox)
+        try:
+            await sandbox.boot(mounts)
+            if gateway is not None:
+                await sandbox.open_gateway(gateway)
+            for path, text in spec.files.items():
+                await sandbox.put(path, text.encode())
+        except BaseException:
+            await asyncio.shield(sandbox.stop())
+            raise
+        return sandbox
+
+    def _prepared(
+        self, spec: SandboxSpec, tool: Apptainer, image: Image, labels: Mapping[str, str]
+    ) -> ApptainerSandbox:
+        """Everything written down, so that nothing is left of it whatever comes."""
+        bounds = Bounds.of(spec.limits)
+        sandbox_id = new_id()
+        tree = cgroups.detect()
+        group = bounds.group(sandbox_id)
+        keeper = tree.create(cgroups.group_name(f"{sandbox_id}-keeper")) if tree else None
+        folder = Path(tempfile.mkdtemp(prefix=f"{sandbox_id}-"))
+        tool.give(folder)
+        groups = [str(path) for one in (group, keeper) if one is not None for path in one.folders]
+        entry = Entry(sandbox_id, dict(labels), groups, [str(folder)], provider=self.name)
+        if tree is not None:
+            # Without groups the instance would live on, and nobody would find it: then the entry stays for `clean`.
+            Spawner.shared().track(sandbox_id, cgroups=groups, files=[str(entry.path)], folders=entry.folders)
+        entry.write()
+        return ApptainerSandbox(
+            spec, tool=tool, place=Place(folder, group, keeper), bounds=bounds, entry=entry, image=image
+        )
+
+    async def _image(self, tool: Apptainer, spec: SandboxSpec) -> Image:
+        path = located(named(spec.image))
+        key = (version(path), spec.workdir)
+        if key not in self._images:
+            self._images[key] = await looked_at(tool, path, spec.workdir)
+        return self._images[key]
+
+    async def image_identity(self, image: str | None) -> str:
+        """The digest of an image that was built here, or of a `.sif` file's bytes; its name where it is not here."""
+        name = named(image)
+        try:
+            path = located(name)
+        except (SandboxUnavailable, SandboxUnsupported):
+            return name
+        if path.is_dir():
+            return images.identity(name)
+        if (key := version(path)) not in self._digests:
+            self._digests[key] = await asyncio.to_thread(_digest, path)
+        return self._digests[key]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+_CONTROLLED = {
+    "cpu": Capability.CPU_LIMIT,
+    "memory": Capability.OOM_REPORT,
+    "pids": Capability.PROCESS_LIMIT,
+}
