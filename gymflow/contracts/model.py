@@ -22,6 +22,11 @@ class Sampling(Contract):
     stop: list[str] | None = None
     extra: dict[str, Any] = Field(default_factory=dict, description="Sent to the endpoint as further body fields.")
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """The parameters that are set, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None and value != {}}
+
 
 class ModelSpec(Contract):
     """One model of a run. `api_key` is a reference such as `${env:OPENAI_API_KEY}`, never the key itself."""

@@ -10,7 +10,6 @@ rollout without a seed sends none.
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 from typing import Any
@@ -71,10 +70,10 @@ class ModelClient:
         seed = request.seed
         if seed is None and self._seed is not None:
             seed = derived_seed(self._seed, len(self.calls))
-        request = replace(request, seed=seed, affinity=self._affinity)
+        request = request.of_rollout(seed, self._affinity)
         record = self._begin(request, upstream, place, role, invocation, turn)
         if request.exact_prefix is None and (prefix := self._exact_prefix(record)) is not None:
-            request = replace(request, exact_prefix=prefix, prefix_items=place.covered)
+            request.exact_prefix, request.prefix_items = prefix, place.covered
         try:
             response = await upstream.call(request, record, self, sink)
         except ContextOverflow as overflow:
@@ -89,6 +88,10 @@ class ModelClient:
     def dialect(self, role: str = AGENT_ROLE) -> Dialect | None:
         """The dialect in which requests of a role can be passed on as they are."""
         return self._upstreams[role].provider.dialect
+
+    def served_name(self, role: str = AGENT_ROLE) -> str:
+        """The name by which a role's endpoint knows its model."""
+        return self._upstreams[role].spec.model
 
     def _within_budgets(self, role: str) -> None:
         budgets = self._budgets
@@ -198,9 +201,14 @@ def _tools_digest(tools: bytes) -> str:
 
 def call_parameters(request: ModelRequest) -> dict[str, Any]:
     """What a call's record holds of how it was asked to be answered: sampling, seed, tool choice, output format."""
-    parameters: dict[str, Any] = {name: value for name, value in request.sampling if value is not None and value != {}}
-    for name in ("seed", "tool_choice", "parallel_tool_calls", "text", "reasoning"):
-        value = getattr(request, name)
+    parameters = request.sampling.given
+    for name, value in (
+        ("seed", request.seed),
+        ("tool_choice", request.tool_choice),
+        ("parallel_tool_calls", request.parallel_tool_calls),
+        ("text", request.text),
+        ("reasoning", request.reasoning),
+    ):
         if value is not None:
             parameters[name] = value
     if request.extra:

@@ -245,8 +245,7 @@ class _Streamed:
 def prepare(body: dict[str, Any], dialect: ServedDialect, admission: Admission) -> tuple[ModelRequest, ForeignTools]:
     """The model request that a caller's body amounts to, with the run's sampling put in. Raises DialectError."""
     asked = dialect.decode_request(body)
-    changes = {name: value for name, value in admission.sampling if value not in (None, {})}
-    asked = replace(asked, sampling=asked.sampling.model_copy(update=changes), seed=None)
+    asked = replace(asked, sampling=asked.sampling.model_copy(update=admission.sampling.given), seed=None)
     if admission.client.dialect() == dialect.name:
         return replace(
             asked, native=(dialect.name, inject_sampling(body, dialect.name, admission.sampling))

@@ -275,6 +275,7 @@ async def test_errors_come_in_the_callers_own_shape(stream, chat_client, claude_
             await chat_client(admission).chat.completions.create(model="m", messages=messages, stream=stream)
         with pytest.raises(openai.NotFoundError, match="no such model"):
             await chat_client(admission).responses.create(model="m", input="q", stream=stream)
+    async with serving(spec) as admission:
         with pytest.raises(anthropic.NotFoundError, match="no such model") as error:
             await claude_client(admission).messages.create(model="m", max_tokens=9, messages=messages, stream=stream)
         assert error.value.body["error"]["type"] == "not_found_error"
