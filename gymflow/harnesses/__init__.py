@@ -9,6 +9,9 @@ everything; the harness decides only what comes next. It ends by returning; `epi
 holds exactly one Harness subclass whose name, in snake case, is the module's.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel
@@ -19,10 +22,20 @@ from gymflow.verifiers import BaseParameters
 
 if TYPE_CHECKING:
     from gymflow.runtime.episode import Episode
+    from gymflow.sandboxes.interface import Mount
 
 __path__.append(str(shipped("harnesses")))
 
-__all__ = ["BaseParameters", "Harness"]
+__all__ = ["BaseParameters", "Harness", "Lodging"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lodging:
+    """What a harness that works inside a sandbox must find there: files of this machine, and the way to its model."""
+
+    mounts: "tuple[Mount, ...]"
+    gateway: Path
+    """Unix socket of the gateway; nothing else can be reached."""
 
 
 class Harness:
@@ -42,6 +55,19 @@ class Harness:
 
     def __init__(self, parameters: BaseModel | None = None) -> None:
         self.parameters: Any = parameters if parameters is not None else self.Parameters()
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """What it needs that is not installed, by name and version; None: nothing."""
+        return None
+
+    @classmethod
+    def install(cls, say: Callable[[str], None]) -> None:
+        """Install what is missing. `say` is told what happens. Raises InputError."""
+
+    def lodging(self) -> Lodging | None:
+        """What the sandbox of an episode has to have for it; asked between `open` and `close`."""
+        return None
 
     async def open(self) -> None:
         """Called before the first `run`."""

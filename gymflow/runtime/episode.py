@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+from gymflow.contracts.model import Sampling
 from gymflow.contracts.outcome import FailureKind, StopReason
 from gymflow.contracts.run import Budgets
 from gymflow.contracts.task import Task
@@ -81,6 +82,16 @@ class Episode:
             self._own_tools[name] = answer
 
     @property
+    def instructions(self) -> str | None:
+        """The task's, beside its input."""
+        return self._request.instructions
+
+    @property
+    def sampling(self) -> Sampling:
+        """How the agent's model is sampled here."""
+        return self._request.sampling
+
+    @property
     def done(self) -> bool:
         """Whether the environment ended the episode."""
         return self.trajectory.stop_reason is not None
@@ -139,9 +150,13 @@ class Episode:
             call_id=str(item.get("call_id") or ""),
             name=str(item.get("name") or ""),
             arguments=str(item.get("arguments") or ""),
-            started_at=time.time(),
         )
         turn.tool_calls.append(record)
+        return await self.use_tool(record)
+
+    async def use_tool(self, record: ToolCall) -> ToolResult:
+        """Answer a call that no turn holds yet, and fill in its record. For loops that are not ours to follow."""
+        record.started_at = time.time()
         parsed: Parsed = parse_call(record.name, record.arguments, self._tools_by_name)
         if parsed.arguments is None:
             result = ToolResult(parsed.error, error=True)

@@ -137,7 +137,8 @@ class _Attempt:
         if spec is None:
             return nullcontext()
         labels = {RUN: self.player.run_id, ROLLOUT: rollout_id(self.player.run_id, self.planned.plan_index)}
-        return episode_sandbox(spec, self.environment.manifest.collects, labels=labels)
+        lodging = self.agent.harness.lodging()
+        return episode_sandbox(spec, self.environment.manifest.collects, labels=labels, lodging=lodging)
 
     def _open_session(self) -> Session:
         try:

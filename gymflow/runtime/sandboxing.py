@@ -5,15 +5,15 @@ import contextlib
 import shlex
 import time
 from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
-from pathlib import Path
 
 from gymflow.contracts.environment import Collected
 from gymflow.contracts.outcome import StopReason
 from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.contracts.trajectory import Gap, SandboxUse
 from gymflow.errors import InputError, RolloutFailure, StopEpisode
+from gymflow.harnesses import Lodging
 from gymflow.sandboxes import archive, open_sandbox, patch
-from gymflow.sandboxes.errors import SandboxError, SandboxLost, TooLarge
+from gymflow.sandboxes.errors import SandboxError, SandboxLost, SandboxUnsupported, TooLarge
 from gymflow.sandboxes.interface import GET_BYTES, GET_FILES, KEEP_BYTES, Command, ExecResult, Sandbox
 from gymflow.sandboxes.pool import pool
 
@@ -141,7 +141,7 @@ async def episode_sandbox(
     collects: Sequence[Collected],
     *,
     labels: Mapping[str, str],
-    gateway: Path | None = None,
+    lodging: Lodging | None = None,
 ) -> AsyncIterator[EpisodeSandbox]:
     """A sandbox with the task's workspace in it, removed at the end of the block.
 
@@ -149,7 +149,7 @@ async def episode_sandbox(
     """
     ended = False
     try:
-        async with open_sandbox(spec, labels=labels, gateway=gateway) as inner:
+        async with _opened(spec, labels, lodging) as inner:
             sandbox = EpisodeSandbox(inner, collects)
             await sandbox.prepare()
             yield sandbox
@@ -157,6 +157,20 @@ async def episode_sandbox(
     except SandboxError:
         if not ended:
             raise
+
+
+def _opened(
+    spec: SandboxSpec, labels: Mapping[str, str], lodging: Lodging | None
+) -> contextlib.AbstractAsyncContextManager[Sandbox]:
+    if lodging is None:
+        return open_sandbox(spec, labels=labels)
+    if spec.network == "open":
+        raise SandboxUnsupported(
+            "a harness that works inside the sandbox reaches the gateway only where there is no other network; "
+            "--set sandbox.network=gateway"
+        )
+    closed = spec.model_copy(update={"network": "gateway"})
+    return open_sandbox(closed, labels=labels, mounts=lodging.mounts, gateway=lodging.gateway)
 
 
 async def require_sandboxes(specs: Iterable[SandboxSpec]) -> None:

@@ -1,0 +1,65 @@
+"""OpenAI's Codex command line (`codex exec`), over Responses.
+
+Its plugins, apps, web search, telemetry and update checks are switched off; it works without asking, since the sandbox bounds it.
+"""
+
+from pathlib import Path
+
+from gymflow.models import wire
+from gymflow.runtime.foreign import Event, ForeignHarness, Job, Npm, Seen, Visit
+
+PROVIDER = "gym"
+
+
+class Codex(ForeignHarness):
+    """A tool call's times are those at which Codex wrote its `function_call` and the output into its session file."""
+
+    installation = Npm(
+        Path(__file__).parent,
+        package="@openai/codex",
+        executable="node_modules/@openai/codex-{machine}/vendor/{cpu}-unknown-linux-musl/bin/codex",
+    )
+    external_licence = "Apache-2.0"
+
+    def job(self, visit: Visit) -> Job:
+        further = ["resume", "--last"] if visit.resumed else []
+        return Job(
+            argv=[*visit.command, "exec", *further, "--json", "--skip-git-repo-check", "--", visit.prompt],
+            env={"CODEX_HOME": visit.state, "GYM_KEY": visit.key},
+            files={f"{visit.state}/config.toml": configuration(visit)},
+            collect=[f"{visit.state}/sessions/**/*.jsonl"],
+        )
+
+    def see(self, event: Event, seen: Seen) -> None:
+        pass
+
+
+def configuration(visit: Visit) -> str:
+    """`config.toml`."""
+    settings: dict[str, object] = {
+        "model": visit.model,
+        "model_provider": PROVIDER,
+        "approval_policy": "never",
+        "sandbox_mode": "danger-full-access",
+        "web_search": "disabled",
+        "check_for_update_on_startup": False,
+        "analytics.enabled": False,
+        "history.persistence": "none",
+        "features.plugins": False,
+        "features.apps": False,
+        "agents.enabled": False,
+        f"model_providers.{PROVIDER}.name": PROVIDER,
+        f"model_providers.{PROVIDER}.base_url": f"{visit.url}/v1",
+        f"model_providers.{PROVIDER}.env_key": "GYM_KEY",
+        f"model_providers.{PROVIDER}.wire_api": "responses",
+        f"model_providers.{PROVIDER}.request_max_retries": 0,
+        f"model_providers.{PROVIDER}.stream_max_retries": 0,
+        f"model_providers.{PROVIDER}.stream_idle_timeout_ms": 3_600_000,
+    }
+    if visit.instructions:
+        settings["developer_instructions"] = visit.instructions
+    if visit.tools_url:
+        settings["mcp_servers.gym.url"] = visit.tools_url
+        settings["mcp_servers.gym.tool_timeout_sec"] = 3600
+    # Text, numbers and truth values are written alike in TOML and JSON.
+    return "".join(f"{name} = {wire.dumps(value).decode()}\n" for name, value in settings.items())
