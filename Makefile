@@ -23,7 +23,7 @@ $(VENV)/.setup: $(VENV)/bin/python pyproject.toml
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	@echo "installing gymflow, what it needs and what its tests need into $(VENV) (minutes, the first time) …"
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev,clouds]'
 	@touch $@ $(VENV)/.setup
 
 test: lint quick slow  ## Everything that CI runs

@@ -61,7 +61,7 @@ echo "{MARK} $why $r $((o)) $((e)) $here"
 if [ $here = inline ]; then
   for f in "$d.out" "$d.err"; do head -c "$keep" "$f" | base64 | tr -d '\\n'; echo; done
 fi
-[ $here = files ] || rm -f "$d.in" "$d.out" "$d.err" "$d.why"
+[ $here = files ] || rm -f "$d.cmd" "$d.in" "$d.out" "$d.err" "$d.why"
 """
 
 PREPARE = """

@@ -49,3 +49,11 @@ def test_image_builds_and_a_bad_recipe_is_one_clear_line(tmp_path):
     recipe.write_text("name: tiny\nbase: windows\n")
     bad = gym("image", str(recipe))
     assert bad.returncode == 2 and "base" in bad.stderr and "Traceback" not in bad.stderr
+
+
+@pytest.mark.parametrize("provider", ["daytona"])
+def test_a_cloud_without_its_sdk_or_account_is_one_clear_line(provider, monkeypatch):
+    monkeypatch.delenv("DAYTONA_API_KEY", raising=False)
+    done = gym("check", provider)
+    assert done.returncode == 2 and "Traceback" not in done.stdout + done.stderr
+    assert "pip install 'gymflow[" in done.stdout or "no Daytona account" in done.stdout
