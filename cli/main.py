@@ -80,6 +80,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # an encoding that lacks a character is no reason to fail
     try:
+        for number, argument in enumerate(sys.argv):
+            _require_text(argument, number)
         code = typer.main.get_command(app).main(prog_name="gym", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except TyperException as error:
@@ -99,6 +101,13 @@ def main() -> None:
     except BrokenPipeError:
         # The reader of our output has gone (`gym runs | head`); Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _require_text(argument: str, number: int) -> None:
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"argument {number} is not UTF-8: {argument!r}") from None
 
 
 def _interrupted(*_: object) -> None:

@@ -20,6 +20,7 @@ from gymflow.contracts.plan import PlannedRollout
 from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.run import Budgets, EnvironmentSelection, Limits, RunConfig
 from gymflow.contracts.verdict import VerdictRecord
+from gymflow.documents import Document
 from gymflow.errors import InputError
 from gymflow.models.base import ModelRequest, ModelResponse, Provider
 from gymflow.models.gateway import Gateway
@@ -48,7 +49,7 @@ class Sample:
 async def collect(
     tasks: str | EnvironmentSelection,
     agent: str | AgentSpec | None = None,
-    model: ModelSpec | Provider | None = None,
+    model: str | ModelSpec | Provider = "embedded",
     *,
     repeats: int = 1,
     seed: int | None = None,
@@ -62,27 +63,27 @@ async def collect(
     """Yield scored rollouts as they end, in no particular order.
 
     `tasks` is an environment by name, or a selection of it (split, task ids, limit). `agent` is a harness by name or an agent
-    specification; default: the environment's harness. `model` is a specification, or a provider that is already open and stays
-    so, which is how a trainer hands in its own engine; default: the embedded model. With a `store` every sample is durable
+    specification; default: the environment's harness. `model` is a specification, a provider's name, or a provider that is
+    already open and stays so, which is how a trainer hands in its own engine; default: the embedded model. With a `store` every sample is durable
     there before it is yielded. `judge` is the model that the environment's verifier asks, where it asks one. Without a seed, two calls with equal arguments sample differently.
 
     Raises InputError for bad arguments or a model that cannot be called, EndpointDown when it goes away for good.
     """
     provider = model if isinstance(model, Provider) else None
-    spec = provider.spec if provider else model or ModelSpec(provider="embedded")
-    assert isinstance(spec, ModelSpec)
-    config = RunConfig(
-        name="collect",
-        environments=[EnvironmentSelection(name=tasks) if isinstance(tasks, str) else tasks],
-        models={POLICY: spec} | ({JUDGE: judge} if judge else {}),
-        agents=_agents(agent),
-        repeats=repeats,
-        seed=secrets.randbelow(2**31) if seed is None else seed,
-        sampling=sampling or Sampling(),
-        budgets=budgets or Budgets(),
-        limits=limits or Limits(),
-        reuse="none",
-    )
+    spec = provider.spec if provider else {"provider": model} if isinstance(model, str) else model
+    fields = {
+        "name": "collect",
+        "environments": [{"name": tasks} if isinstance(tasks, str) else tasks],
+        "models": {POLICY: spec} | ({JUDGE: judge} if judge else {}),
+        "agents": _agents(agent),
+        "repeats": repeats,
+        "seed": secrets.randbelow(2**31) if seed is None else seed,
+        "sampling": sampling or Sampling(),
+        "budgets": budgets or Budgets(),
+        "limits": limits or Limits(),
+        "reuse": "none",
+    }
+    config = Document("collect", fields).validated(RunConfig)
     async with _collecting(config, provider, weight_version, store) as samples:
         async for sample in samples:
             yield sample

@@ -78,10 +78,34 @@ class Document:
         """The data as a contract, or InputError with one line for each fault."""
         if not isinstance(self.data, dict):
             raise InputError(f"{self.where(())}: expected keys with values, such as `name: …`")
+        if (where := lone_surrogate(self.data, "this")) is not None:
+            raise InputError(
+                f"{self.where(())}: a lone surrogate, half of a character, in {where}; no encoding can hold it"
+            )
         try:
             return model.model_validate(self.data)
         except ValidationError as error:
             raise InputError(explain(error, model, self)) from error
+
+
+def lone_surrogate(value: Any, name: str, path: str = "") -> str | None:
+    """Where a value holds half of a surrogate pair, which no file can hold and no endpoint be sent; None nearly always. `name`:
+    what the whole value is called."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return path or name
+    elif isinstance(value, dict):
+        for key, child in value.items():
+            inner = f"{path}.{key}".lstrip(".")
+            if found := lone_surrogate(key, name, f"a key of {path or name}") or lone_surrogate(child, name, inner):
+                return found
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            if found := lone_surrogate(child, name, f"{path}.{index}".lstrip(".")):
+                return found
+    return None
 
 
 def load_document(file: Path) -> Document:

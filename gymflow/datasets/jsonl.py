@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from gymflow.documents import lone_surrogate
 from gymflow.errors import InputError
 
 MAX_DEPTH = 128
@@ -101,7 +102,7 @@ def _exact(raw: bytes) -> dict[str, Any]:
         raise ValueError(f"not JSON: {error.msg} (column {error.colno})") from None
     if not isinstance(value, dict):
         raise ValueError(f"a row must be a JSON object, not {_JSON_NAMES.get(type(value), 'a number')}")
-    if "\\u" in text and (where := _surrogate(value, "")) is not None:
+    if "\\u" in text and (where := lone_surrogate(value, "the row")) is not None:
         raise ValueError(f"a lone surrogate, half of a character, in {where}; no encoding can send it")
     return value
 
@@ -149,21 +150,3 @@ def _constant(name: str) -> float:
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_constant)
 _JSON_NAMES: dict[type, str] = {list: "a list", str: "a string", bool: "true or false", type(None): "null"}
-
-
-def _surrogate(value: Any, where: str) -> str | None:
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return where or "the row"
-    elif isinstance(value, dict):
-        for key, child in value.items():
-            found = _surrogate(key, f"a key of {where or 'the row'}") or _surrogate(child, f"{where}.{key}".lstrip("."))
-            if found:
-                return found
-    elif isinstance(value, list):
-        for index, child in enumerate(value):
-            if found := _surrogate(child, f"{where}.{index}"):
-                return found
-    return None

@@ -15,6 +15,7 @@ from gymflow.errors import InputError
 from gymflow.store import plan as plans
 from gymflow.store.artifacts import Artifacts
 from gymflow.store.files import Files, alive, local_root
+from gymflow.store.intact import require_intact
 from gymflow.store.judgements import Judgements
 from gymflow.store.layout import StoreLayout, check_run_id
 from gymflow.store.manifest import RunManifest, read_document, write_manifest
@@ -69,7 +70,7 @@ class Store:
         plans.extend_plan(self.layout.run(run_id), run_id, tasks, plan, self._files)
 
     def runs(self) -> list[RunDocument]:
-        """All runs, newest first. One whose document cannot be read is left out with a warning."""
+        """All runs, newest first. One whose files are damaged is left out with a warning."""
         found = []
         for run_id in self._ids():
             try:
@@ -79,7 +80,8 @@ class Store:
         return sorted(found, key=lambda document: (document.created_at, document.run_id), reverse=True)
 
     def document(self, run_id: str) -> RunDocument:
-        """`run.json` of a run by its full id."""
+        """`run.json` of a run by its full id. Raises InputError where the run's files are damaged."""
+        require_intact(self.layout.run(run_id))
         return read_document(self.layout.run(run_id))
 
     def resolve_run_id(self, name: str) -> str:
@@ -101,8 +103,9 @@ class Store:
         raise InputError(f"no run {name!r} in {self.root}; {did_you_mean(name, known)}")
 
     def run(self, name: str) -> RunReader:
-        """Read a run by its name, see `resolve_run_id`."""
+        """Read a run by its name, see `resolve_run_id`. Raises InputError where its files are damaged."""
         run_id = self.resolve_run_id(name)
+        require_intact(self.layout.run(run_id))
         return RunReader(self.layout.run(run_id), run_id, self.artifacts)
 
     def writer(self, run_id: str) -> RunWriter:

@@ -17,6 +17,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("torn.yaml").write_text("environments: [mcqa\n  - x")
     Path("bytes.yaml").write_bytes(b"environments: [\xff]")
     Path("typo.yaml").write_text("environments:\n  - name: mcqa\ntemprature: 0.2\n")
+    Path("half.yaml").write_text('environments: [{name: mcqa}]\nname: "half \\ud800"\n')
     Path("list.yaml").write_text("- mcqa\n")
     Path("file").write_text("not a store")
 
@@ -46,6 +47,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("--config bytes.yaml", "bytes.yaml: not UTF-8 at byte 15"),
         ("--config typo.yaml", "typo.yaml:3: temprature: unknown key; did you mean sampling.temperature?"),
         ("--config list.yaml", "list.yaml"),
+        ("--config half.yaml", "half.yaml: a lone surrogate, half of a character, in name"),
+        ('mcqa --set name="\\ud800"', "a lone surrogate, half of a character, in name"),
+        ("mcqa --set name=\udcff", "argument 5 is not UTF-8"),
         ("--resume nope", "no run 'nope'"),
         ("mcqa --limit 1 --store file", "Not a directory"),
         ("mcqa --limit 1 --store /proc/no", "the run could not be created"),

@@ -74,3 +74,23 @@ async def test_an_unreachable_model_is_an_input_error(home):
     with pytest.raises(InputError, match="unreachable"):
         async for _ in collect(FEW, model=spec):
             pass
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tasks": "mcqq"}, "did you mean mcqa"),
+        ({"agent": "singel_turn"}, "did you mean single_turn"),
+        ({"model": "embeded"}, "did you mean embedded"),
+        ({"model": {"provder": "embedded"}}, "did you mean provider"),
+        ({"repeats": 0}, "collect: repeats: "),
+        ({"sampling": {"temperature": "hot"}}, "collect: sampling.temperature: "),
+        ({"tasks": 3}, "collect: environments.0: "),
+        ({"model": 3}, "collect: models.policy: "),
+        ({"agent": "half \ud800"}, "a lone surrogate"),
+    ],
+)
+async def test_a_mistake_is_one_input_error(home, arguments, message):
+    with pytest.raises(InputError, match=message):
+        async for _ in collect(**({"tasks": "mcqa"} | arguments)):
+            pass

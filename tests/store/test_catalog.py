@@ -75,6 +75,33 @@ def test_a_damaged_document_hides_its_own_run_alone(store: Store, build: Any, ca
         store.document("bad")
 
 
+@pytest.mark.parametrize("damage", [b"", b"PAR1", b"not a Parquet file at all"], ids=["empty", "short", "text"])
+@pytest.mark.parametrize(
+    "file", ["plan.parquet", "tasks.parquet", "parts/rollouts", "parts/verdicts", "parts/evidence"]
+)
+async def test_a_damaged_file_is_named_and_hides_its_own_run_alone(
+    store: Store, build: Any, caplog: Any, file: str, damage: bytes
+) -> None:
+    build.run(store, "good", 1)
+    build.run(store, "bad", 1)
+    async with store.writer("bad") as writer:
+        await writer.add_verdict_set(build.verdict_set())
+        await writer.commit(build.record("bad", 0), [build.verdict("bad", 0)])
+        await writer.finish()
+    path = store.layout.run("bad").folder / file
+    path = path if path.is_file() else next(path.glob("*.parquet"))
+    whole = path.read_bytes()
+    for content in (damage, whole[: len(whole) // 2], whole[:-3]):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=f"{path.name}: damaged"):
+            store.run("bad")
+        with connect(store.root) as connection:
+            assert connection.execute("select run_id from runs").fetchall() == [("good",)]
+        assert f"{path.name}: damaged" in caplog.text
+    path.write_bytes(whole)
+    assert store.run("bad").completed_indices() == {0}
+
+
 async def test_rs_empty_sidecar(store: Store, build: Any) -> None:
     """An empty manifest is the first one while nothing was committed through it, and is never taken for that afterwards."""
     build.run(store, "r", 2)
