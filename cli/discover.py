@@ -18,7 +18,7 @@ KINDS = ("environments", "benchmarks", "harnesses", "verifiers", "models", "sand
 COLUMNS: dict[str, tuple[str, ...]] = {
     "environments": ("domain", "offers", "verifier"),
     "benchmarks": ("environment", "split", "repeats"),
-    "harnesses": ("needs", "licence"),
+    "harnesses": ("needs", "licence", "external_licence", "installed"),
     "verifiers": ("needs", "rerun"),
     "models": (),
     "sandboxes": (),
@@ -172,6 +172,8 @@ def _cell(one: "Summary", column: str) -> str:
     if column == "plays it":
         return "yes" if one.details["fits"] else f"no: {one.details['reason']}"
     value = getattr(one, column) if hasattr(one, column) else one.details.get(column)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return ", ".join(value) if isinstance(value, list) else "" if value is None else str(value)
 
 

@@ -113,6 +113,32 @@ def init(
         print(f"next: {command}", file=sys.stderr)
 
 
+@group.command("prepare")
+def prepare(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[HARNESS|ENV]…", help="Harnesses, or environments whose own harness it is; default: all."
+        ),
+    ] = None,
+    search_dir: SearchDir = None,
+    json: Json = False,
+) -> None:
+    """Install the command lines that harnesses run, at their pinned versions, into a cache of ours; what is there stays."""
+    from gymflow.registry import Registry
+    from gymflow.registry.preparing import prepared
+
+    done = [
+        asdict(one)
+        for one in prepared(Registry(search_dir or ()), names or (), lambda text: print(text, file=sys.stderr))
+    ]
+    if json:
+        print_json(done)
+        return
+    for one in done:
+        print(f"{one['harness']}: {'installed ' + one['installed'] if one['installed'] else 'ready'}")
+
+
 def _config(name: str, harness: str | None, benchmark: str | None, assignments: list[str] | None) -> "RunConfig":
     """A run of this environment alone, with its other settings at their defaults."""
     from gymflow.config import apply_overrides, load_config, parse_assignments

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel
 
-from gymflow.contracts.environment import Offer
+from gymflow.contracts.environment import Manifest, Offer
 from gymflow.paths import shipped
 from gymflow.verifiers import BaseParameters
 
@@ -64,6 +64,9 @@ class Harness:
     @classmethod
     def install(cls, say: Callable[[str], None]) -> None:
         """Install what is missing. `say` is told what happens. Raises InputError."""
+
+    async def preflight(self, manifest: Manifest) -> None:
+        """Before a run: find out what would keep it from playing this environment here. Raises InputError."""
 
     def lodging(self) -> Lodging | None:
         """What the sandbox of an episode has to have for it; asked between `open` and `close`."""

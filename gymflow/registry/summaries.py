@@ -105,7 +105,7 @@ def benchmarks(registry: "Registry") -> list[Summary]:
 
 
 def harnesses(registry: "Registry") -> list[Summary]:
-    """With what they need of an environment, and their parameters."""
+    """With what they need of an environment, their parameters, and what of them is not installed."""
     listed = []
     for found, name in _named(registry, "harnesses"):
         try:
@@ -113,6 +113,7 @@ def harnesses(registry: "Registry") -> list[Summary]:
         except InputError as error:
             listed.append(Summary("harness", name, root=found.root, place=str(found.place), broken=str(error)))
             continue
+        missing = cls.missing()
         listed.append(
             Summary(
                 "harness",
@@ -123,7 +124,12 @@ def harnesses(registry: "Registry") -> list[Summary]:
                 cls.version,
                 licence=cls.licence,
                 external_licence=cls.external_licence,
-                details={"needs": sorted(cls.needs), "parameters": _parameters(cls.Parameters)},
+                details={
+                    "needs": sorted(cls.needs),
+                    "parameters": _parameters(cls.Parameters),
+                    "missing": missing,
+                    "installed": missing is None,
+                },
             )
         )
     return listed

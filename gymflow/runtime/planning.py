@@ -122,6 +122,12 @@ class Planner:
                         task=task.model_dump(mode="python", exclude_none=True),
                     )
 
+    async def preflight(self) -> None:
+        """Whether the harnesses can play here. Raises InputError. Call it after `tasks`, when all agents are known."""
+        for selected in self.selected:
+            for agent in selected.agents.values():
+                await agent.harness.preflight(selected.manifest)
+
     def warn_of_defaults(self) -> None:
         """Say how many tasks refer to an agent that the run does not have, once per name. Call it after `tasks`."""
         for selected in self.selected:

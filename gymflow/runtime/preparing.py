@@ -9,6 +9,7 @@ from gymflow.registry import Registry
 from gymflow.runtime.judging import ROLE as JUDGE
 from gymflow.runtime.planning import Planner
 from gymflow.runtime.reusing import require_pinned
+from gymflow.runtime.spent import require_prices
 from gymflow.secrets import mask
 from gymflow.store import Store
 from gymflow.store.decisions import find_decision
@@ -35,6 +36,7 @@ async def prepare(
     if config.reuse == "store":
         require_pinned(gateway, config.models_sampled)
     planner = Planner(config, registry, gateway.identities())
+    require_prices(config, gateway)
     await gateway.preflight()
     if store.layout.run(run_id).document.exists():
         # Held, so that a run which another process works on is not changed under it.
@@ -50,6 +52,7 @@ async def prepare(
         raise InputError(
             "nothing is selected: no task is left by the limit, the task ids and the split; nothing was run"
         )
+    await planner.preflight()
     document = planner.document(run_id).model_copy(update={"tests_decision": tested})
     store.create_run(document, tasks, planner.rollouts())
     return store.run(run_id).planned()

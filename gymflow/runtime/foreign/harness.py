@@ -12,14 +12,14 @@ gateway: its model calls, which are the record of what happened, and the environ
 
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from gymflow.contracts.environment import Offer
+from gymflow.contracts.environment import Manifest, Offer
 from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.errors import InputError
 from gymflow.harnesses import BaseParameters, Harness, Lodging
@@ -29,7 +29,7 @@ from gymflow.runtime.foreign.installing import Node, Npm
 from gymflow.runtime.foreign.playing import Play
 from gymflow.runtime.foreign.protocol import Event, Job, Seen, Visit
 from gymflow.runtime.mcp import McpEndpoints
-from gymflow.runtime.sandboxing import episode_sandbox
+from gymflow.runtime.sandboxing import episode_sandbox, require_sandboxes
 from gymflow.sandboxes.interface import Mount, Sandbox
 
 PLACE = "/opt/gymflow"
@@ -66,9 +66,23 @@ class ForeignHarness(Harness):
     def missing(cls) -> str | None:
         return None if cls.installation.ready else f"{cls.installation.package} {cls.installation.version}"
 
-    async def open(self) -> None:
+    @classmethod
+    def install(cls, say: Callable[[str], None]) -> None:
+        cls.installation.install(say)
+
+    async def preflight(self, manifest: Manifest) -> None:
+        self._require_installed()
+        spec = SandboxSpec.model_validate(manifest.sandbox or {})
+        if spec.network == "none":
+            spec = spec.model_copy(update={"network": "gateway"})
+        await require_sandboxes([spec])
+
+    def _require_installed(self) -> None:
         if (missing := self.missing()) is not None:
-            raise InputError(f"{missing} is not installed; `gym env prepare {self.installation.source.name}` does it")
+            raise InputError(f"{missing} is not installed; `gym env prepare {self.installation.source.name}` does that")
+
+    async def open(self) -> None:
+        self._require_installed()
         self._folder = Path(tempfile.mkdtemp(prefix="gymflow-gateway-"))
         self.endpoints = McpEndpoints()
         self.server = GatewayServer(socket_path=self._folder / "socket", routes=self.endpoints.routes())
