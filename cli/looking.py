@@ -1,13 +1,16 @@
 """The three depths of `gym show`: a run, a task of it, one rollout."""
 
+from dataclasses import asdict
+
 from rich.console import Console
 
 from cli import choosing
-from cli.items import json_text, parts
 from cli.scorecard import mean_and_error, put_scorecard
 from cli.tables import put_table
 from cli.terminal import one_line, paged, plain, print_json
 from cli.trajectory import put_rollout
+from gymflow.analysis.marks import marks_of
+from gymflow.analysis.wording import json_text, parts
 from gymflow.contracts.plan import PlannedTask
 from gymflow.contracts.report import RepeatLine, TaskLine
 from gymflow.errors import InputError
@@ -81,14 +84,20 @@ def show_rollout(
         raise InputError(
             f"--turns: rollout {record.rollout.rollout_id} has {record.rollout.turns} turns, counted from 0"
         )
+    name = record.rollout.rollout_id
+    marks = marks_of(reader, [name]).get(name, [])
     if json:
         print_json(
             record.model_dump(mode="json")
-            | {"verdict_set": verdict_set, "verdicts": [one.model_dump(mode="json") for one in verdicts]}
+            | {
+                "verdict_set": verdict_set,
+                "verdicts": [one.model_dump(mode="json") for one in verdicts],
+                "marks": [asdict(mark) | {"turn": mark.turn(record)} for mark in marks],
+            }
         )
         return
     with paged() as console:
-        put_rollout(console, record, verdicts, verdict_set, turns)
+        put_rollout(console, record, verdicts, verdict_set, turns, marks)
 
 
 def _put_tasks(console: Console, tasks: list[TaskLine]) -> None:

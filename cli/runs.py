@@ -52,6 +52,10 @@ def show(
     task: Annotated[str | None, typer.Argument(help="Task id, a unique beginning of one, or a rollout id.")] = None,
     repeat: Annotated[int | None, typer.Argument(help="A repeat of the task: its whole trajectory.", min=0)] = None,
     agent: Annotated[str | None, typer.Option(help="Whose repeat, where several agents played the task.")] = None,
+    compare: Annotated[
+        tuple[int, int] | None,
+        typer.Option(metavar="A B", help="Two repeats of the task side by side, at the turn where they part."),
+    ] = None,
     turns: Annotated[str | None, typer.Option(metavar="N|N-M", help="Only these turns of the trajectory.")] = None,
     verdicts: Annotated[
         str | None, typer.Option(metavar="SET", help="The verdict set; default: the run's current one.")
@@ -61,12 +65,19 @@ def show(
 ) -> None:
     """Show a run, a task of it, or one rollout."""
     from cli import choosing
+    from cli.abreast import show_pair
     from cli.looking import show_rollout, show_run, show_task
 
     place = choosing.existing_store(store)
     reader = place.run(run)
     chosen = choosing.verdict_set(reader, verdicts)
     plan_index = None if task is None else choosing.plan_index(reader, task)
+    if compare is not None:
+        if task is None or repeat is not None or plan_index is not None:
+            raise InputError("--compare goes with a task: gym show RUN TASK --compare 0 3")
+        first, second = (choosing.repeat(place, reader, task, one, agent) for one in compare)
+        show_pair(reader, (first, second), chosen, choosing.turns(turns), json=json)
+        return
     if repeat is None and plan_index is None and (agent is not None or turns is not None):
         raise InputError(
             f"{'--agent' if agent is not None else '--turns'} goes with a repeat: gym show RUN TASK REPEAT"

@@ -3,13 +3,11 @@
 import contextlib
 import json
 import os
-import re
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
-import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,21 +15,14 @@ from typing import Any
 from rich.cells import cell_len
 from rich.console import Console
 
+from gymflow.legible import RISKY, legible
 from gymflow.store.encoding import dumps_plain
 
 PIPE_WIDTH = 160
 """Width of tables where there is no terminal; a pipe has none of its own."""
 
-_HARMLESS = "\n\t\u200c\u200d\u200e\u200f"
-"""Line breaks, tabs, and the joiners and marks that scripts and emoji are written with."""
-_RISKY = re.compile(r"[^ -~\u00a1-\u00ac\u00ae-\u05ff]")
-"""Characters that may be risky; the others are not looked up."""
-
-
-def plain(text: str) -> str:
-    """Text that a model, a dataset or an endpoint wrote, as it may be printed: what would move the cursor, ring, change colours or
-    the direction of writing is shown as a sign or an escape instead."""
-    return _RISKY.sub(_shown, text.replace("\r\n", "\n"))
+plain = legible
+"""Text as it may be printed on a terminal."""
 
 
 def one_line(text: str) -> str:
@@ -39,20 +30,10 @@ def one_line(text: str) -> str:
     return plain(" ".join(text.split()))
 
 
-def _shown(match: re.Match[str]) -> str:
-    character = match.group()
-    code = ord(character)
-    if character in _HARMLESS or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp"):
-        return character
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-
-
 def json_text(value: Any) -> str:
     """JSON on one line. On a terminal what could command it is escaped, which leaves the value the same."""
     text = dumps_plain(value).decode()
-    return _RISKY.sub(lambda match: json.dumps(match.group())[1:-1], text) if sys.stdout.isatty() else text
+    return RISKY.sub(lambda match: json.dumps(match.group())[1:-1], text) if sys.stdout.isatty() else text
 
 
 def print_json(value: Any) -> None:

@@ -1,39 +1,27 @@
-"""One rollout for a reader: what happened, turn by turn, each thing once.
-
-The items that a turn's call adds to the history are shown with it, except those that the turn before has shown already as
-outputs of its tools or as the environment's messages.
-"""
+"""One rollout for a reader: what happened, turn by turn, with what health and diagnosis say beside the turn that they speak of."""
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.cells import set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from cli.items import Item, json_text, parts
 from cli.terminal import one_line, plain
+from gymflow.analysis.marks import Mark
+from gymflow.analysis.moments import Moment, moments, outputs, said, tools
+from gymflow.analysis.wording import Item, json_text, parts
 from gymflow.contracts.rollout import RolloutRecord
-from gymflow.contracts.trajectory import ModelCall, Step, ToolCall, Trajectory, Turn
+from gymflow.contracts.trajectory import ModelCall, Step, ToolCall, Trajectory
 from gymflow.contracts.verdict import VerdictRecord
 
 INDEXED = 6
 """Turns from which an index stands before them."""
 CLIPPED = 60
+SHOWN = 160
+"""Characters of what a finding or label cites."""
 INDENT = "  "
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A turn with the calls that were made in it; a call without a turn is one that was not answered."""
-
-    index: int | None
-    turn: Turn | None
-    calls: list[ModelCall]
-    shown: list[Item]
-    """Items that the moment before has shown."""
 
 
 def put_rollout(
@@ -42,8 +30,12 @@ def put_rollout(
     verdicts: list[VerdictRecord],
     verdict_set: str | None,
     turns: range | None,
+    marks: Sequence[Mark] = (),
 ) -> None:
     """The rollout on a console: how it ended, its verdict, an index where it is long, and the turns (those in `turns`)."""
+    beside: dict[int | None, list[Mark]] = {}
+    for mark in marks:
+        beside.setdefault(mark.turn(record), []).append(mark)
     _put_head(console, record)
     for verdict in verdicts:
         if verdict.verdict_set == verdict_set:
@@ -51,17 +43,27 @@ def put_rollout(
     others = [verdict for verdict in verdicts if verdict.verdict_set != verdict_set]
     if others:
         _put(console, f"other sets: {', '.join(f'{one.verdict_set} {_reward(one)}' for one in others)}", style="dim")
-    moments = list(_moments(record))
-    chosen = [moment for moment in moments if turns is None or (moment.index is not None and moment.index in turns)]
-    if len(moments) >= INDEXED and turns is None:
-        _put_index(console, moments)
+    put_marks(console, beside.pop(None, []))
+    told = list(moments(record))
+    chosen = [moment for moment in told if turns is None or (moment.index is not None and moment.index in turns)]
+    if len(told) >= INDEXED and turns is None:
+        _put_index(console, told, beside)
     start = record.evidence.trajectory.start
     if start is not None and (turns is None or 0 in turns):
         _put_step(console, "start", start, [])
     for moment in chosen:
-        _put_moment(console, moment)
+        put_moment(console, moment)
+        put_marks(console, beside.get(moment.index, []))
     if turns is None:
         _put_end(console, record)
+
+
+def put_marks(console: Console, marks: Sequence[Mark]) -> None:
+    """Findings and labels, one a line."""
+    for mark in marks:
+        style = {"error": "bold red", "warning": "bold yellow", "info": "dim"}[mark.level]
+        by = {"finding": "", "label": "", "reading": " (a model says)"}[mark.kind]
+        _put(console, f"▲ {mark.name}{by}  {mark.locator}: {one_line(mark.shown)[:SHOWN]}", style=style)
 
 
 def _put_head(console: Console, record: RolloutRecord) -> None:
@@ -122,66 +124,44 @@ def _put_verdict(console: Console, verdict: VerdictRecord) -> None:
         _put(console, f"details: {json_text(said.details)}", INDENT)
 
 
-def _moments(record: RolloutRecord) -> Iterator[Moment]:
-    """Turns and calls in order. Calls of other roles belong to the turn that they were made in."""
-    turns = {turn.index: turn for turn in record.evidence.trajectory.turns}
-    calls: dict[int | None, list[ModelCall]] = {}
-    owner = {turn.model_call: turn.index for turn in turns.values() if turn.model_call is not None}
-    for call in record.model_calls:
-        calls.setdefault(owner.get(call.index, call.turn), []).append(call)
-    shown = _messages(record.evidence.trajectory.start)
-    for index in sorted({*turns, *(index for index in calls if index is not None)}):
-        turn = turns.get(index)
-        yield Moment(index, turn, calls.get(index, []), shown)
-        shown = _outputs(turn.tool_calls if turn else ()) + _messages(turn.step if turn else None)
-    if None in calls:
-        yield Moment(None, None, calls[None], [])
-
-
-def _put_index(console: Console, moments: list[Moment]) -> None:
+def _put_index(console: Console, told: list[Moment], beside: Mapping[int | None, Sequence[Mark]]) -> None:
     _put(console, "")
-    for moment in moments:
+    for moment in told:
         turn = moment.turn
-        tools = ", ".join(
+        called = ", ".join(
             one_line(f"{one.name}{'' if one.status == 'ok' else f' ({one.status})'} {one.arguments}")
-            for one in _tools(turn)
+            for one in tools(turn)
         )
-        said = next(
-            (text for call in reversed(moment.calls) for kind, text in _output(call) if kind == "assistant"), ""
-        )
+        words = next((text for call in reversed(moment.calls) for kind, text in said(call) if kind == "assistant"), "")
         reward = "" if turn is None or turn.step is None or turn.step.reward is None else f"{turn.step.reward:+g}"
         number = "-" if moment.index is None else str(moment.index)
-        what = set_cell_size(tools or one_line(said), CLIPPED)
-        _put(console, f"{number:>5}  {what}  {reward:>6}".rstrip(), style="dim")
+        marked = ", ".join(dict.fromkeys(mark.name for mark in beside.get(moment.index, ())))
+        what = set_cell_size(called or one_line(words), CLIPPED)
+        _put(console, f"{number:>5}  {what}  {reward:>6}  {f'▲ {marked}' if marked else ''}".rstrip(), style="dim")
     _put(console, "one of them: --turns 12, several: --turns 10-20", INDENT, style="dim")
 
 
-def _put_moment(console: Console, moment: Moment) -> None:
-    title = "calls outside of a turn" if moment.index is None else f"turn {moment.index}"
-    if moment.turn is None and moment.index is not None:
-        title += ", not finished"
-    if moment.turn is not None and moment.turn.invocation:
-        title += f", invocation {moment.turn.invocation}"
+def put_moment(console: Console, moment: Moment) -> None:
+    """A turn, whole."""
     _put(console, "")
-    _put(console, f"── {title} {'─' * max(0, 60 - len(title))}", style="bold cyan")
+    _put(console, f"── {moment.title} {'─' * max(0, 60 - len(moment.title))}", style="bold cyan")
     for call in moment.calls:
         _put_call(console, call, moment)
-    for tool in _tools(moment.turn):
+    for tool in tools(moment.turn):
         _put_tool(console, tool)
     if moment.turn is not None and moment.turn.step is not None:
-        _put_step(console, "environment", moment.turn.step, _outputs(moment.turn.tool_calls))
+        _put_step(console, "environment", moment.turn.step, outputs(moment.turn.tool_calls))
 
 
 def _put_call(console: Console, call: ModelCall, moment: Moment) -> None:
-    new = [item for item in call.new_input if not any(_same(item, one) for one in moment.shown)]
     if call.parent is None and call.index > 0:
         _put(console, "a history that continues no earlier call", style="yellow")
     if call.instructions:
         _put_text(console, "instructions", call.instructions, style="blue")
-    for kind, text in (part for item in new for part in parts(item)):
+    for kind, text in (part for item in moment.unseen(call) for part in parts(item)):
         _put_text(console, kind, text, style="blue")
     who = "" if call.role == "policy" else f"{call.role}: "
-    for kind, text in _output(call):
+    for kind, text in said(call):
         if moment.turn is None or kind != "call" or not moment.turn.tool_calls:
             _put_text(console, f"{who}{kind}", text, style="magenta" if kind == "reasoning" else "green")
     if call.status == "error":
@@ -240,28 +220,6 @@ def _put_end(console: Console, record: RolloutRecord) -> None:
         _put_text(console, "final state", json.dumps(evidence.snapshot, ensure_ascii=False, indent=1))
     for name, digest in evidence.artifacts.items():
         _put(console, f"artifact {name}  sha256:{digest}")
-
-
-def _output(call: ModelCall) -> list[tuple[str, str]]:
-    return [part for item in call.output for part in parts(item)]
-
-
-def _tools(turn: Turn | None) -> list[ToolCall]:
-    return turn.tool_calls if turn is not None else []
-
-
-def _messages(step: Step | None) -> list[Item]:
-    return step.messages if step is not None else []
-
-
-def _outputs(tools: Iterable[ToolCall]) -> list[Item]:
-    return [{"type": "function_call_output", "call_id": one.call_id, "output": one.output} for one in tools]
-
-
-def _same(item: Item, shown: Item) -> bool:
-    if item.get("type") == "function_call_output":
-        return shown.get("type") == item["type"] and shown.get("call_id") == item.get("call_id")
-    return item == shown
 
 
 def _parameters(calls: list[ModelCall]) -> dict[str, Any]:

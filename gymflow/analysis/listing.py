@@ -1,6 +1,6 @@
 """Reports of a run that end in a long list: the head is one line, so that it can be read without the list."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, TypeVar
 
 import orjson
@@ -38,6 +38,25 @@ def read_head(reader: RunReader, name: str, head: type[Head], key: str) -> Head 
     except FileNotFoundError:
         return None
     return head.model_validate_json(line.removesuffix(_opening(key) + b"\n") + b"}")
+
+
+def read_items(
+    reader: RunReader, name: str, key: str, rollout_ids: Collection[str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The items of a report's list, those of some rollouts if these are named; nothing where there is no such report."""
+    try:
+        file = (reader.layout.reports / name).open("rb")
+    except FileNotFoundError:
+        return
+    needles = None if rollout_ids is None else [orjson.dumps(one) for one in rollout_ids]
+    with file:
+        file.readline()
+        for line in file:
+            # Lines are many and mostly of other rollouts: an id is looked for before anything is parsed.
+            if line.startswith(b"{") and (needles is None or any(needle in line for needle in needles)):
+                item = orjson.loads(line.rstrip(b",\n"))
+                if rollout_ids is None or item["rollout_id"] in rollout_ids:
+                    yield item
 
 
 def _opening(key: str) -> bytes:

@@ -6,7 +6,9 @@
 Each rule is a file in `rules/` that names rollouts, what is wrong with them, and where that stands; `citations` reads it back.
 """
 
-from gymflow.analysis.diagnose.diagnosing import diagnose, last_diagnosis
+from gymflow.analysis.diagnose.diagnosing import LIST, REPORT, diagnose, last_diagnosis
 from gymflow.analysis.diagnose.limits import Limits, shipped_limits
 
-__all__ = ["Limits", "diagnose", "last_diagnosis", "shipped_limits"]
+READINGS = "readings.json"
+
+__all__ = ["LIST", "READINGS", "REPORT", "Limits", "diagnose", "last_diagnosis", "shipped_limits"]

@@ -7,11 +7,13 @@ Each check is a file in `checks/`; `catalog` says how they are written.
 """
 
 from gymflow.analysis.health.catalog import Check, checks
-from gymflow.analysis.health.examining import examine, last_report
+from gymflow.analysis.health.examining import LIST, REPORT, examine, last_report
 from gymflow.analysis.health.gate import SEVERITIES, affected_share, hold_gate, worse
 from gymflow.analysis.health.thresholds import Thresholds, load_thresholds
 
 __all__ = [
+    "LIST",
+    "REPORT",
     "SEVERITIES",
     "Check",
     "Thresholds",

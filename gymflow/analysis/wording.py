@@ -1,4 +1,4 @@
-"""Responses items as a reader gets to see them."""
+"""Responses items in words, as a reader gets to see them."""
 
 import json
 from collections.abc import Iterator
