@@ -52,6 +52,15 @@ def run(
     top_k: Annotated[int | None, typer.Option()] = None,
     max_output_tokens: Annotated[int | None, typer.Option(min=1)] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="Rollouts in flight; default 64.")] = None,
+    budget_calls: Annotated[
+        int | None, typer.Option(min=1, help="End the run after N model calls, incomplete.")
+    ] = None,
+    budget_tokens: Annotated[int | None, typer.Option(min=1, help="… after N tokens, prompts included.")] = None,
+    budget_cost: Annotated[float | None, typer.Option(metavar="USD", help="… after so many US dollars.")] = None,
+    budget_time: Annotated[float | None, typer.Option(metavar="SECONDS", help="… after so many seconds.")] = None,
+    prices: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Prices (YAML), laid out as data/prices.yaml.")
+    ] = None,
     reuse: Annotated[str | None, typer.Option(help="run (default), store, or none.")] = None,
     shard: Annotated[str | None, typer.Option(metavar="I/N", help="Only the i-th of n parts of the plan.")] = None,
     set_: Annotated[
@@ -93,6 +102,13 @@ def run(
         seed=seed,
         sampling={"temperature": temperature, "top_p": top_p, "top_k": top_k, "max_output_tokens": max_output_tokens},
         concurrency=concurrency,
+        run_budget={
+            "max_calls": budget_calls,
+            "max_tokens": budget_tokens,
+            "max_cost_usd": budget_cost,
+            "wall_time_s": budget_time,
+        },
+        prices=prices,
         reuse=reuse,
         shard=shard,
         strict_routing=strict_routing,

@@ -9,6 +9,7 @@ from gymflow.config import apply_overrides, load_config, parse_assignments, pars
 from gymflow.contracts.run import RunConfig
 from gymflow.errors import InputError
 from gymflow.interop import IMPORTED
+from gymflow.models.prices import load_prices, priced
 from gymflow.models.providers import PROVIDERS
 from gymflow.registry import Registry
 from gymflow.suggest import closest, did_you_mean
@@ -34,6 +35,8 @@ class RunOptions:
     seed: int | None = None
     sampling: dict[str, Any] = field(default_factory=dict)
     concurrency: int | None = None
+    run_budget: dict[str, Any] = field(default_factory=dict)
+    prices: Path | None = None
     reuse: str | None = None
     shard: str | None = None
     strict_routing: bool = False
@@ -60,12 +63,14 @@ def run_config(options: RunOptions, file: Path | None) -> RunConfig:
         document["limits"] = {"concurrency": options.concurrency}
     if sampling := {name: value for name, value in options.sampling.items() if value is not None}:
         document["sampling"] = sampling
+    if run_budget := {name: value for name, value in options.run_budget.items() if value is not None}:
+        document["run_budget"] = run_budget
     if options.shard:
         document["shard"] = _shard(options.shard)
     if options.vary:
         document["vary"] = parse_vary(options.vary)
-    config = load_config(file, document)
-    return apply_overrides(config, parse_assignments(options.assignments))
+    config = apply_overrides(load_config(file, document), parse_assignments(options.assignments))
+    return with_prices(config, options.prices)
 
 
 def _environment_of(benchmark: str) -> str:
@@ -159,4 +164,15 @@ def resumed_config(config: RunConfig, options: RunOptions) -> RunConfig:
         document.setdefault("limits", {})["concurrency"] = options.concurrency
     if sampling := {name: value for name, value in options.sampling.items() if value is not None}:
         document["sampling"] = document.get("sampling", {}) | sampling
-    return apply_overrides(RunConfig.model_validate(document), parse_assignments(options.assignments))
+    if run_budget := {name: value for name, value in options.run_budget.items() if value is not None}:
+        document["run_budget"] = document.get("run_budget", {}) | run_budget
+    config = apply_overrides(RunConfig.model_validate(document), parse_assignments(options.assignments))
+    return with_prices(config, options.prices)
+
+
+def with_prices(config: RunConfig, file: Path | None) -> RunConfig:
+    """The configuration with the prices that a file lists for its models; a price that a model has already stays."""
+    if file is None:
+        return config
+    table = load_prices(file)
+    return config.model_copy(update={"models": {name: priced(spec, table) for name, spec in config.models.items()}})

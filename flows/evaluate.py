@@ -41,7 +41,8 @@ async def evaluate(
         await run_chunks(run)
         await verify(run_id)
     if run.cut_short:
-        raise RunIncomplete(f"stopped; `gym eval run --resume {run_id}` runs the {run.progress.left} rollouts to go")
+        left = f"`gym eval run --resume {run_id}` runs the {run.progress.left} rollouts to go"
+        raise RunIncomplete(f"{run.reason}; with more of it {left}" if run.reason else f"stopped; {left}")
     card = await aggregate(run_id, store)
     if health:
         await check_health(run_id, store)

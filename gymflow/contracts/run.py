@@ -45,6 +45,15 @@ class Budgets(Contract):
     wall_time_s: float | None = Field(None, gt=0, description="The agent's wall time.")
 
 
+class RunBudget(Contract):
+    """What all rollouts of a run may use together. Used up, it ends the run as incomplete; a resume with more goes on."""
+
+    max_calls: int | None = Field(None, ge=1, description="Model calls of all roles.")
+    max_tokens: int | None = Field(None, ge=1, description="Prompt + completion tokens of all roles.")
+    max_cost_usd: float | None = Field(None, gt=0)
+    wall_time_s: float | None = Field(None, gt=0, description="From the start, or from the resume.")
+
+
 class Limits(Contract):
     """How the engine runs; nothing here changes what a model sees."""
 
@@ -80,7 +89,8 @@ class RunConfig(Contract):
     repeats: int | None = Field(None, ge=1, description="Default: the benchmark's, else 1.")
     seed: int | None = Field(0, description="Each repeat's sampling seed derives from it; null sends none.")
     sampling: Sampling = Field(default_factory=lambda: Sampling(), description="Wins over a model's and a benchmark's.")
-    budgets: Budgets = Field(default_factory=lambda: Budgets())
+    budgets: Budgets = Field(default_factory=lambda: Budgets(), description="Of each rollout.")
+    run_budget: RunBudget = Field(default_factory=lambda: RunBudget(), description="Of the whole run.")
     limits: Limits = Field(default_factory=lambda: Limits())
     reuse: Literal["run", "store", "none"] = "run"
     strict_routing: bool = False

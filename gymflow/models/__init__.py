@@ -11,3 +11,5 @@ from gymflow.models.base import TokenIds as TokenIds
 from gymflow.models.client import ModelClient as ModelClient
 from gymflow.models.gateway import Gateway as Gateway
 from gymflow.models.health import EndpointDown as EndpointDown
+from gymflow.models.spending import BudgetExhausted as BudgetExhausted
+from gymflow.models.spending import Spending as Spending

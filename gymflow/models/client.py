@@ -14,20 +14,23 @@ from functools import lru_cache
 from itertools import count
 from typing import Any
 
-from gymflow.contracts.outcome import StopReason
-from gymflow.contracts.run import Budgets
+from gymflow.contracts.outcome import FailureKind, StopReason
+from gymflow.contracts.run import Budgets, RunBudget
 from gymflow.contracts.trajectory import CallTokens, ModelCall
 from gymflow.errors import RolloutFailure, StopEpisode
 from gymflow.keys import derived_seed, digest
 from gymflow.models import wire
 from gymflow.models.base import ContextOverflow, Dialect, Item, ModelError, ModelRequest, ModelResponse, Sink
 from gymflow.models.history import History, Place
+from gymflow.models.spending import Spending
 from gymflow.models.upstream import Upstream
 from gymflow.secrets import Redactor
 
 _numbers = count()
 AGENT_ROLE = "policy"
 """The role whose calls and tokens the budgets count; what any role costs counts as cost."""
+JUDGE_ROLE = "judge"
+"""The role of a verifier's calls, which the run's budget counts but does not refuse."""
 
 
 class ModelClient:
@@ -35,15 +38,22 @@ class ModelClient:
     its answer is there."""
 
     def __init__(
-        self, upstreams: Mapping[str, Upstream], *, seed: int | None, budgets: Budgets, redactor: Redactor
+        self,
+        upstreams: Mapping[str, Upstream],
+        *,
+        seed: int | None,
+        budgets: Budgets,
+        redactor: Redactor,
+        spending: Spending | None = None,
     ) -> None:
-        """`upstreams`: by role; the agent's own is `policy`."""
+        """`upstreams`: by role; the agent's own is `policy`. `spending`: what the run's rollouts count in together."""
         self.calls: list[ModelCall] = []
         self.cost_usd: float | None = 0.0
         self._upstreams = upstreams
         self._seed = seed
         self._budgets = budgets
         self._redactor = redactor
+        self._spending = spending or Spending(RunBudget())
         self._histories: dict[str, History] = {}
         self._agent_calls = 0
         self._agent_tokens = 0
@@ -61,9 +71,10 @@ class ModelClient:
         """One call with its retries. Where the request leaves them open, the seed and the exact prefix are filled in.
 
         Raises StopEpisode when a budget is used up or the history outgrew the context, RolloutFailure when the call failed for
-        good, and EndpointDown when the run has to end.
+        good, and RunIncomplete when the run has to end.
         """
         self._within_budgets(role)
+        self._spending.begin(bounded=role != JUDGE_ROLE)
         upstream = self._upstreams[role]
         history = self._histories.setdefault(role, History())
         place = history.place(request.input, request.instructions)
@@ -81,8 +92,9 @@ class ModelClient:
             raise StopEpisode(StopReason.CONTEXT_OVERFLOW, str(overflow)) from overflow
         except ModelError as error:
             raise RolloutFailure(error.kind, error.message, cause=error) from error
-        self._finish(record, response, upstream, place)
+        self._finish(record, response, upstream)
         history.add(record.index, place.parent, request.input[place.covered :], response.output, request.instructions)
+        self._require_counts(record)
         return response
 
     def dialect(self, role: str = AGENT_ROLE) -> Dialect | None:
@@ -129,7 +141,7 @@ class ModelClient:
         self.calls.append(record)
         return record
 
-    def _finish(self, record: ModelCall, response: ModelResponse, upstream: Upstream, place: Place) -> None:
+    def _finish(self, record: ModelCall, response: ModelResponse, upstream: Upstream) -> None:
         record.output = self._redactor.json(response.output)
         record.finish_reason = response.finish_reason
         record.usage = response.usage
@@ -141,10 +153,23 @@ class ModelClient:
             self.cost_usd = None
         else:
             self.cost_usd += record.cost_usd
+        self._spending.add(response.usage, record.cost_usd)
         if record.role == AGENT_ROLE:
             self._agent_tokens += (response.usage.prompt_tokens or 0) + (response.usage.completion_tokens or 0)
         if response.tokens is not None:
             record.tokens = self._chain(response, record.parent)
+
+    def _require_counts(self, record: ModelCall) -> None:
+        """A budget on what nobody can count would be none. Raises RolloutFailure."""
+        bounds = (self._budgets, self._spending.budget)
+        uncounted = record.usage.prompt_tokens is None or record.usage.completion_tokens is None
+        if uncounted and any(bound.max_tokens is not None for bound in bounds):
+            words = "the endpoint does not report usage, so a budget on tokens cannot be kept"
+        elif record.cost_usd is None and any(bound.max_cost_usd is not None for bound in bounds):
+            words = "what the call cost is not known, so a budget on cost cannot be kept"
+        else:
+            return
+        raise RolloutFailure(FailureKind.MODEL_ERROR, f"model {record.model!r}: {words}")
 
     def _chain(self, response: ModelResponse, parent: int | None) -> CallTokens:
         tokens = response.tokens

@@ -11,12 +11,13 @@ from types import TracebackType
 from typing import Self
 
 from gymflow.contracts.model import ModelIdentity, ModelSpec
-from gymflow.contracts.run import Budgets
+from gymflow.contracts.run import Budgets, RunBudget
 from gymflow.errors import InputError
 from gymflow.models.base import ContextOverflow, ModelError, Provider
 from gymflow.models.client import AGENT_ROLE, ModelClient
 from gymflow.models.health import PROBE_TIMEOUT_S
 from gymflow.models.providers import make_provider
+from gymflow.models.spending import Spending
 from gymflow.models.upstream import Upstream
 from gymflow.secrets import Redactor
 
@@ -34,9 +35,11 @@ class Gateway:
         concurrency: int | None = None,
         unreachable_s: float = 30.0,
         providers: Mapping[str, Provider] | None = None,
+        spending: Spending | None = None,
     ) -> None:
         """`concurrency`: calls in flight to a model that names no bound of its own. `providers`: by model name, ready-made
-        ones that are used instead of building one from the specification."""
+        ones that are used instead of building one from the specification. `spending`: what all clients count in together."""
+        self.spending = spending or Spending(RunBudget())
         self.redactor = Redactor.of(*models.values())
         given = providers or {}
         self._upstreams = {
@@ -134,4 +137,5 @@ class Gateway:
             seed=seed,
             budgets=budgets or Budgets(),
             redactor=self.redactor,
+            spending=self.spending,
         )

@@ -23,12 +23,11 @@ from aiohttp import web
 
 from gymflow.contracts.model import Sampling
 from gymflow.contracts.outcome import FailureKind, StopReason
-from gymflow.errors import RolloutFailure, StopEpisode
+from gymflow.errors import RolloutFailure, RunIncomplete, StopEpisode
 from gymflow.models import wire
 from gymflow.models.base import Dialect, ModelError, ModelRequest, ModelResponse, Sink
 from gymflow.models.dialects import DialectError
 from gymflow.models.dialects.foreign_tools import ForeignTools, as_functions
-from gymflow.models.health import EndpointDown
 from gymflow.models.serving import SERVED, ServedDialect, inject_sampling
 
 HEADERS_AFTER_S = 0.3
@@ -61,7 +60,7 @@ class Admission:
     sampling: Sampling
     served_name: str
     ended: asyncio.Event = field(default_factory=asyncio.Event)
-    outcome: StopEpisode | RolloutFailure | EndpointDown | None = None
+    outcome: StopEpisode | RolloutFailure | RunIncomplete | None = None
 
     @property
     def path(self) -> str:
@@ -73,7 +72,7 @@ class Admission:
         """Base URL without `/v1`."""
         return self.server.url + self.path
 
-    def end(self, outcome: StopEpisode | RolloutFailure | EndpointDown) -> None:
+    def end(self, outcome: StopEpisode | RolloutFailure | RunIncomplete) -> None:
         """Remember the first reason."""
         if self.outcome is None:
             self.outcome = outcome
@@ -178,7 +177,7 @@ class GatewayServer:
             return await _Streamed(request, dialect, admission, model, tools).run(asked)
         try:
             response = await admission.client.create(asked)
-        except (StopEpisode, RolloutFailure, EndpointDown) as error:
+        except (StopEpisode, RolloutFailure, RunIncomplete) as error:
             return _error(dialect, *explained(error, admission))
         return _json(200, _answer(response, dialect, model, tools))
 
@@ -207,7 +206,7 @@ class _Streamed:
             if sink is None:
                 for event in self._dialect.encode_stream(_restored(answer, self._tools), self._model):
                     await self._write(event)
-        except (StopEpisode, RolloutFailure, EndpointDown) as error:
+        except (StopEpisode, RolloutFailure, RunIncomplete) as error:
             status, words, code = explained(error, self._admission)
             if self._response is None:
                 return _error(self._dialect, status, words, code)
@@ -255,7 +254,7 @@ def prepare(body: dict[str, Any], dialect: ServedDialect, admission: Admission) 
     return replace(asked, extra={}), tools
 
 
-def explained(error: StopEpisode | RolloutFailure | EndpointDown, admission: Admission) -> tuple[int, str, str | None]:
+def explained(error: StopEpisode | RolloutFailure | RunIncomplete, admission: Admission) -> tuple[int, str, str | None]:
     """HTTP status, words and code for the caller; also ends the rollout where no further call can help it."""
     if isinstance(error, StopEpisode):
         if error.reason is StopReason.CONTEXT_OVERFLOW:
@@ -264,8 +263,8 @@ def explained(error: StopEpisode | RolloutFailure | EndpointDown, admission: Adm
         admission.end(error)
         return 400, f"this rollout may make no more calls: {error}", "budget_exhausted"
     admission.end(error)
-    if isinstance(error, EndpointDown):
-        return 503, str(error), "endpoint_down"
+    if isinstance(error, RunIncomplete):
+        return 503, str(error), "run_ended"
     cause = error.__cause__
     status = cause.status if isinstance(cause, ModelError) else None
     return (

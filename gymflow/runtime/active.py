@@ -1,5 +1,6 @@
 """A run that is being worked on: its lease, its models, its slots, and the rollouts that are still to do."""
 
+import asyncio
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
@@ -11,6 +12,7 @@ from gymflow.contracts.plan import PlannedRollout
 from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.run import RunDocument
 from gymflow.errors import RunIncomplete
+from gymflow.models.spending import BudgetExhausted
 from gymflow.runtime.components import RunAgent, RunEnvironment
 from gymflow.runtime.pool import Pool
 from gymflow.runtime.progress import Progress
@@ -39,6 +41,9 @@ class ActiveRun:
     tasks: TaskTable
     completed: set[int]
     stopping: bool = False
+    reason: str | None = None
+    """Why the run ended by itself before all was done."""
+    _ending: asyncio.Task[None] | None = None
 
     @property
     def run_id(self) -> str:
@@ -66,12 +71,15 @@ class ActiveRun:
         prepared = {index: self.environments[label].task(self.tasks[index]) for index, label in tasks.items()}
 
         async def play(planned: PlannedRollout) -> None:
-            record, verdict = await self.player.sample(
-                planned,
-                prepared[planned.task_index],
-                self.environments[planned.environment],
-                self.agents[planned.environment, planned.agent],
-            )
+            try:
+                record, verdict = await self.player.sample(
+                    planned,
+                    prepared[planned.task_index],
+                    self.environments[planned.environment],
+                    self.agents[planned.environment, planned.agent],
+                )
+            except BudgetExhausted as exhausted:
+                return self.end(str(exhausted))  # a resume samples it
             await self.writer.commit(record, [verdict] if verdict else [])
             self.progress.count(record, verdict)
             self._within_failures()
@@ -107,6 +115,12 @@ class ActiveRun:
                 f"{failed} rollouts failed ({kinds}), which limits.max_failures does not allow; once that is mended, "
                 f"`gym eval run --resume {self.run_id}` goes on"
             )
+
+    def end(self, reason: str, grace_s: float | None = None) -> None:
+        """Begin nothing more, for a reason of the run's own; what runs may finish, for `grace_s` seconds where they are given."""
+        if not self.stopping:
+            self.stopping, self.reason = True, reason
+            self._ending = asyncio.create_task(self.pool.drain(grace_s))
 
     async def stop(self) -> None:
         """Begin nothing more; what runs may finish for a while, then it is left to be run again."""

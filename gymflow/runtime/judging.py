@@ -15,7 +15,7 @@ from gymflow.contracts.verdict import JudgeCall
 from gymflow.errors import RolloutFailure, StopEpisode
 from gymflow.items import output_text
 from gymflow.models.base import ModelError, ModelRequest
-from gymflow.models.client import ModelClient
+from gymflow.models.client import JUDGE_ROLE, ModelClient
 from gymflow.models.gateway import Gateway
 from gymflow.models.health import EndpointDown
 from gymflow.store.judgements import Judgements
@@ -23,7 +23,7 @@ from gymflow.verifiers.judging import JudgeError, JudgeRefused, JudgeUnparseable
 
 T = TypeVar("T")
 
-ROLE = "judge"
+ROLE = JUDGE_ROLE
 """The judge's name in a run's `models`, and the role of its calls."""
 
 REFUSALS = ("content_filter", "refusal")

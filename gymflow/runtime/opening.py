@@ -1,5 +1,6 @@
 """Taking hold of a run: its lease, its models, its components, in the order in which a failure costs least."""
 
+import asyncio
 import gc
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -7,9 +8,10 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from gymflow import keys
 from gymflow.contracts.run import RunDocument
 from gymflow.models.gateway import Gateway
+from gymflow.models.spending import TIME_OVER
 from gymflow.paths import store_root
 from gymflow.registry import Registry
-from gymflow.runtime.active import ActiveRun, holding, watcher
+from gymflow.runtime.active import DRAIN_S, ActiveRun, holding, watcher
 from gymflow.runtime.components import (
     RunAgent,
     RunEnvironment,
@@ -23,6 +25,7 @@ from gymflow.runtime.pool import Pool
 from gymflow.runtime.progress import Progress, earlier_rewards
 from gymflow.runtime.reusing import reuse
 from gymflow.runtime.rollout import Player
+from gymflow.runtime.spent import spent_before
 from gymflow.runtime.verdict_sets import announce, verdict_set_of
 from gymflow.store import Store
 from gymflow.store.planned import PlanTable, TaskTable
@@ -46,7 +49,12 @@ async def opened(run_id: str, store: str | None) -> AsyncIterator[ActiveRun]:
         environments = run_environments(registry, document)
         agents = _agents(registry, document)
         gateway = await stack.enter_async_context(
-            Gateway(config.models, concurrency=config.limits.concurrency, unreachable_s=config.limits.unreachable_s)
+            Gateway(
+                config.models,
+                concurrency=config.limits.concurrency,
+                unreachable_s=config.limits.unreachable_s,
+                spending=spent_before(place, run_id, config.run_budget),
+            )
         )
         give_judge(environments.values(), judge_model(gateway, config, place.judgements))
         await open_components(stack, environments.values(), agents.values())
@@ -77,6 +85,9 @@ async def opened(run_id: str, store: str | None) -> AsyncIterator[ActiveRun]:
             tasks=TaskTable(reader.layout),
             completed=completed,
         )
+        if (limit := config.run_budget.wall_time_s) is not None:
+            timer = asyncio.get_running_loop().call_later(limit, run.end, TIME_OVER, DRAIN_S)
+            stack.callback(timer.cancel)
         if config.reuse == "store":
             await reuse(run, place)
         with holding(run), rare_collections():

@@ -61,8 +61,9 @@ class Pool:
         if batch.error is not None:
             raise batch.error
 
-    async def drain(self, grace_s: float) -> None:
-        """Start nothing more; what is running has `grace_s` seconds to finish and is then cancelled. Batches then count as done."""
+    async def drain(self, grace_s: float | None) -> None:
+        """Start nothing more; what is running has `grace_s` seconds (None: all the time) to finish and is then cancelled. Batches
+        then count as done."""
         self._draining = True
         if self.running:
             self._idle.clear()

@@ -17,11 +17,10 @@ from gymflow.contracts.task import Task
 from gymflow.contracts.trajectory import ModelCall, Trajectory, Usage
 from gymflow.contracts.verdict import VerdictRecord
 from gymflow.environments import Session, Snapshot
-from gymflow.errors import RolloutFailure, StopEpisode
+from gymflow.errors import RolloutFailure, RunIncomplete, StopEpisode
 from gymflow.models.base import ModelRequest
 from gymflow.models.client import ModelClient
 from gymflow.models.gateway import Gateway
-from gymflow.models.health import EndpointDown
 from gymflow.runtime.components import RunAgent, RunEnvironment, RunTask
 from gymflow.runtime.episode import Episode, asked
 from gymflow.runtime.plugins import own_doing
@@ -73,7 +72,7 @@ class Player:
     async def play(
         self, planned: PlannedRollout, task: RunTask, environment: RunEnvironment, agent: RunAgent
     ) -> RolloutRecord:
-        """Attempts until one completes or none may be made any more. Raises EndpointDown when the run has to end."""
+        """Attempts until one completes or none may be made any more. Raises RunIncomplete when the run has to end."""
         started = time.time()
         attempts: list[Attempt] = []
         while True:
@@ -154,7 +153,7 @@ class _Attempt:
                 await self.agent.harness.run(episode)
         except StopEpisode as stop:
             episode.stop(stop.reason, stop.detail)
-        except (RolloutFailure, EndpointDown):
+        except (RolloutFailure, RunIncomplete):
             raise
         except BaseException as error:
             if not own_doing(error):

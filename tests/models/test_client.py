@@ -9,11 +9,11 @@ import pytest
 
 from gymflow.contracts.model import ModelSpec, Sampling
 from gymflow.contracts.outcome import FailureKind, StopReason
-from gymflow.contracts.run import Budgets
+from gymflow.contracts.run import Budgets, RunBudget
 from gymflow.contracts.trajectory import ModelCall, Usage
 from gymflow.errors import RolloutFailure, StopEpisode
 from gymflow.keys import derived_seed
-from gymflow.models import Gateway, Item, ModelClient, ModelRequest, ModelResponse, TokenIds
+from gymflow.models import BudgetExhausted, Gateway, Item, ModelClient, ModelRequest, ModelResponse, Spending, TokenIds
 from gymflow.models.dialects import message, reasoning
 from gymflow.models.scripted import Scripted
 
@@ -268,3 +268,30 @@ async def test_secret_values_do_not_reach_the_record(monkeypatch: pytest.MonkeyP
     follow_up = [user("echo value-of-the-key"), *response.output, user("b")]
     await policy.create(ModelRequest(follow_up))
     assert policy.calls[1].parent == 0, "histories are compared before they are redacted"
+
+
+@pytest.mark.parametrize("bound", ["rollout", "run"])
+@pytest.mark.parametrize(("limit", "words"), [("max_tokens", "report usage"), ("max_cost_usd", "is not known")])
+async def test_a_budget_on_what_is_not_counted_is_not_kept_silently(bound: str, limit: str, words: str):
+    spec = ModelSpec(provider="scripted", model="s", parameters={"price": {"input": 1, "output": 1}})
+    provider = Scripted(spec, answer=lambda request: ModelResponse([message("a")], "stop", Usage()))
+    budget = {limit: 1}
+    spending = Spending(RunBudget(**budget)) if bound == "run" else None
+    gateway = Gateway({"policy": spec}, providers={"policy": provider}, spending=spending)
+    policy = gateway.client("policy", budgets=Budgets() if bound == "run" else Budgets(**budget))
+    with pytest.raises(RolloutFailure, match=words) as failure:
+        await policy.create(ModelRequest([user("a")]))
+    assert failure.value.kind is FailureKind.MODEL_ERROR
+
+
+async def test_all_clients_count_in_one_run_budget_and_a_judge_is_only_counted():
+    spec = ModelSpec(provider="scripted", model="s")
+    provider = Scripted(spec, answer=lambda request: answer())
+    gateway = Gateway({"policy": spec}, providers={"policy": provider}, spending=Spending(RunBudget(max_calls=2)))
+    for _ in range(2):
+        await gateway.client("policy").create(ModelRequest([user("a")]))
+    with pytest.raises(BudgetExhausted, match="2 of 2 model calls"):
+        await gateway.client("policy").create(ModelRequest([user("a")]))
+    judge = gateway.client("policy", auxiliary={"judge": "policy"})
+    await judge.create(ModelRequest([user("a")]), role="judge")
+    assert gateway.spending.calls == 3

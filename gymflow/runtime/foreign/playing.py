@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from gymflow.contracts.outcome import FailureKind, StopReason
 from gymflow.contracts.trajectory import ToolCall
 from gymflow.environments import Session, ToolResult
-from gymflow.errors import RolloutFailure, StopEpisode
+from gymflow.errors import RolloutFailure, RunIncomplete, StopEpisode
 from gymflow.items import output_text
 from gymflow.models.base import Item
-from gymflow.models.health import EndpointDown
 from gymflow.models.server import Admission
 from gymflow.runtime.episode import Episode
 from gymflow.runtime.foreign.calls import TurnCalls
@@ -47,7 +46,7 @@ class Play:
         self.started = time.monotonic()
 
     async def run(self) -> None:
-        """Play to the end. Raises StopEpisode, RolloutFailure, EndpointDown."""
+        """Play to the end. Raises StopEpisode, RolloutFailure, RunIncomplete."""
         episode, server, endpoints = self.episode, self.harness.server, self.harness.endpoints
         self.model = episode.client.served_name()
         admission = server.admit(self.counted, sampling=episode.sampling, served_name=self.model)
@@ -156,7 +155,7 @@ class Play:
         record = ToolCall(call_id="", name=name, arguments=arguments)
         try:
             result = await self.episode.use_tool(record)
-        except (RolloutFailure, StopEpisode, EndpointDown) as error:
+        except (RolloutFailure, StopEpisode, RunIncomplete) as error:
             admission.end(error)
             return ToolResult(f"Error: {error}", error=True)
         self.served.append(ServedCall(record, meta, result.reward, result.done))
