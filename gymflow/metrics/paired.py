@@ -29,7 +29,8 @@ MOST_SIGNS = 200_000_000
 EXACT_UP_TO = 16
 """Groups that differ up to which all sign patterns are gone through (2^16)."""
 _SIGNS_AT_ONCE = 1 << 22
-_FEW = 256
+_FEW, _EQUAL = 256, 8
+"""Most different sizes, and sizes to each of them on average, with which counting positive ones is quicker than drawing signs."""
 _NOTHING = 1e-12
 
 
@@ -103,7 +104,7 @@ def sign_flip_p(differences: Array, clusters: Array | None = None, *, seed: int 
 def _flipped(sizes: Array, permutations: int, rng: np.random.Generator) -> Array:
     """Sums of the sizes under so many drawings of random signs."""
     kinds, counts = np.unique(sizes, return_counts=True)
-    if len(kinds) <= _FEW:  # of equal sizes it only matters how many are positive
+    if len(kinds) <= min(_FEW, len(sizes) // _EQUAL):  # of equal sizes it only matters how many are positive
         positive = rng.binomial(counts, 0.5, size=(permutations, len(kinds)))
         return np.asarray((2 * positive - counts) @ kinds)
     totals = np.empty(permutations)
