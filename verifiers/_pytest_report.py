@@ -5,7 +5,8 @@
 import json
 import os
 
-_OUT = open(os.environ.pop("GYMFLOW_REPORT"), "w", encoding="utf-8")  # noqa: PTH123, SIM115
+_PLACE = os.environ.pop("GYMFLOW_REPORT")
+_OUT = open(int(_PLACE) if _PLACE.isdigit() else _PLACE, "w", encoding="utf-8")  # noqa: PTH123, SIM115
 
 
 def _tell(**line):
@@ -20,7 +21,11 @@ def pytest_collectreport(report):
 
 def pytest_runtest_logreport(report):
     if report.when == "call" or report.outcome != "passed":
-        _tell(id=report.nodeid, when=report.when, outcome=report.outcome, xfail=hasattr(report, "wasxfail"))
+        crash = getattr(report.longrepr, "reprcrash", None)
+        error = getattr(crash, "message", "")[:300]
+        _tell(
+            id=report.nodeid, when=report.when, outcome=report.outcome, xfail=hasattr(report, "wasxfail"), error=error
+        )
 
 
 def pytest_sessionfinish(session, exitstatus):

@@ -4,7 +4,7 @@ It knows no test and no expected value; whatever the solution does to it, it can
 """
 
 # Runs in the sandbox, by whichever Python that has.
-# ruff: noqa: PTH100, PTH112, PTH120, PTH123
+# ruff: noqa: PTH100, PTH103, PTH112, PTH118, PTH120, PTH123
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, check-untyped-defs=False
 
 import builtins
@@ -26,6 +26,7 @@ class Server:
         self.output = os.fdopen(channel, "wb", closefd=False)
         self.objects = {}
         self.names = {}
+        self.patched = {}
 
     def load(self, path):
         module = types.ModuleType("solution")
@@ -102,6 +103,27 @@ class Server:
     def do_load(self, request, arguments, keywords):
         self.names = self.load(request["path"])
 
+    def do_workspace(self, request, arguments, keywords):
+        """Unpack a workspace whose modules the tests import."""
+        import tarfile
+
+        os.makedirs(request["folder"], exist_ok=True)
+        with tarfile.open(request["archive"]) as packed:
+            packed.extractall(request["folder"])
+        os.chdir(request["folder"])
+        sys.path[:0] = [request["folder"], *(os.path.join(request["folder"], name) for name in ("src", "lib"))]
+
+    def do_module(self, request, arguments, keywords):
+        """A module of the workspace; None where there is none of that name."""
+        import importlib
+
+        try:
+            return importlib.import_module(request["name"])
+        except ModuleNotFoundError as error:
+            if error.name == request["name"]:
+                return None
+            raise
+
     def do_names(self, request, arguments, keywords):
         """Of the wanted names those that the solution has, without modules: the tests import their own."""
         return {
@@ -119,7 +141,18 @@ class Server:
         return getattr(self.objects[request["id"]], request["name"])
 
     def do_setattr(self, request, arguments, keywords):
-        setattr(self.objects[request["id"]], request["name"], arguments[0])
+        subject, name = self.objects[request["id"]], request["name"]
+        if isinstance(subject, types.ModuleType) and hasattr(subject, name):
+            self.patched.setdefault((request["id"], name), getattr(subject, name))
+        setattr(subject, name, arguments[0])
+
+    def do_delattr(self, request, arguments, keywords):
+        """Also how a test takes a patch of a module back: the testing side cannot see what stood there before."""
+        subject, key = self.objects[request["id"]], (request["id"], request["name"])
+        if key in self.patched:
+            setattr(subject, request["name"], self.patched.pop(key))
+        else:
+            delattr(subject, request["name"])
 
     def do_special(self, request, arguments, keywords):
         subject, name = self.objects[request["id"]], request["name"]

@@ -54,14 +54,17 @@ async def run_tests(
             under_test = provider.one_shot(
                 spec,
                 ["python3", "-I", "-S", f"{INSIDE}/{CANDIDATE}"],
-                files={"/work/solution.py": solution.encode("utf-8", "surrogateescape"), **_code(CANDIDATE)},
+                files={"/work/solution.py": solution.encode("utf-8", "surrogateescape"), **code_files(CANDIDATE)},
                 channel=theirs.fileno(),
                 keep_bytes=1 << 14,
             )
             testing = provider.one_shot(
                 SandboxSpec(limits=SandboxLimits(memory_mib=1024, processes=64, disk_mib=64)),
                 ["python3", "-I", "-S", f"{INSIDE}/{TESTER}", "/work/job.json"],
-                files={"/work/job.json": json.dumps({**job, "time_limit_s": time_limit_s}).encode(), **_code(TESTER)},
+                files={
+                    "/work/job.json": json.dumps({**job, "time_limit_s": time_limit_s}).encode(),
+                    **code_files(TESTER),
+                },
                 channel=ours.fileno(),
             )
             async with under_test as candidate, testing as tester:
@@ -79,8 +82,9 @@ async def _ended(candidate: OneShot) -> ExecResult | None:
 
 
 @cache
-def _code(name: str) -> dict[str, bytes]:
-    return {f"{INSIDE}/{file}": (HERE / file).read_bytes() for file in ("_python_wire.py", name)}
+def code_files(*names: str) -> dict[str, bytes]:
+    """Scripts of ours that run inside, with what they share."""
+    return {f"{INSIDE}/{file}": (HERE / file).read_bytes() for file in ("_python_wire.py", *names)}
 
 
 def _outcome(told: ExecResult, ended: ExecResult | None, time_limit_s: float) -> Outcome:

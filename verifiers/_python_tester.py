@@ -135,6 +135,9 @@ class Remote:
     def __setattr__(self, name, value):
         self._client.ask("setattr", id=self._number, name=name, args=[self._client.plain(value)])
 
+    def __delattr__(self, name):
+        self._client.ask("delattr", id=self._number, name=name)
+
     def __eq__(self, other):
         if not isinstance(other, Remote):
             return False

@@ -16,6 +16,10 @@ class ReportError(ValueError):
     """The report is missing its end, or is none."""
 
 
+class OutOfTime(ReportError):
+    """The session was ended by its time limit."""
+
+
 def tap(text: str) -> dict[str, bool]:
     """Test Anything Protocol, versions 12 to 14. A skipped test is left out, one marked TODO may fail."""
     found: dict[str, bool] = {}

@@ -40,7 +40,9 @@ def workspace_of(evidence: Evidence, base: Mapping[str, bytes]) -> dict[str, byt
     """
     if "workspace" in evidence.artifacts:
         return archive.read(evidence.read_artifact("workspace"))
-    patch = evidence.read_artifact("patch").decode(errors="replace") if "patch" in evidence.artifacts else None
+    patch = (
+        evidence.read_artifact("patch").decode("utf-8", "surrogateescape") if "patch" in evidence.artifacts else None
+    )
     if patch is None:
         patch = fenced(evidence.final_text, ("diff", "patch"))
     if patch is None or not base:
@@ -90,7 +92,7 @@ def apply(patch: str, base: Mapping[str, bytes]) -> dict[str, bytes]:
     {'f': b'y\\n'}
     """
     files = dict(base)
-    lines = patch.splitlines(keepends=True)
+    lines = _lines(patch)
     at = 0
     while at < len(lines):
         if not (lines[at].startswith("--- ") and at + 1 < len(lines) and lines[at + 1].startswith("+++ ")):
@@ -98,7 +100,7 @@ def apply(patch: str, base: Mapping[str, bytes]) -> dict[str, bytes]:
             continue
         old, new = _name(lines[at]), _name(lines[at + 1])
         at += 2
-        source = files.pop(old, b"").decode("utf-8", "surrogateescape").splitlines(keepends=True) if old else []
+        source = _lines(files.pop(old, b"").decode("utf-8", "surrogateescape")) if old else []
         if old and old not in base:
             raise PatchError(f"{old} is not there to be patched")
         result, taken = [], 0
@@ -113,6 +115,13 @@ def apply(patch: str, base: Mapping[str, bytes]) -> dict[str, bytes]:
         if new:
             files[archive.safe_name(new)] = "".join(result).encode("utf-8", "surrogateescape")
     return files
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with their ends. Only a line feed ends one, as for those who write patches."""
+    found = [line + "\n" for line in text.split("\n")]
+    found[-1] = found[-1][:-1]
+    return found if found[-1] else found[:-1]
 
 
 def _hunk(lines: list[str], at: int, old: int, new: int) -> tuple[list[str], list[str], int]:

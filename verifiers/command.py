@@ -5,8 +5,11 @@ r"""Tests in a workspace: the files that an agent left, or a patch, judged by a 
     evidence: artifact `workspace` (a tar archive) or `patch`, or a diff in the answer
 
 Before the tests run, files that a runner obeys (conftest.py, pytest.ini, sitecustomize.py, …) and protected files are as they
-were at the start, and what looks like a verdict is gone. With `report: pytest` each hidden test file also gets tests of ours that
-must fail: a runner that was patched to pass everything passes those too, and is found out.
+were at the start, and what looks like a verdict is gone. With `report: pytest` the tests run in one sandbox and the workspace's
+code in another: an imported module is looked up there, plain values come back, and what they are compared with stays here. Tests
+that cannot do with that (they patch the code's insides, capture its output, hand it files) need `process: shared`; then each
+hidden test file gets tests of ours that must fail, so that a runner that was patched to pass everything is found out, but the
+verdict is made in the process under test, and says so.
 """
 
 import json
@@ -16,7 +19,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from gymflow.verifiers._reports import ReportError, junit, tap
+from gymflow.verifiers._pytest_run import run_pytest
+from gymflow.verifiers._reports import OutOfTime, ReportError, junit, tap
 from gymflow.verifiers._workspace import NoWorkspace, PatchError, Workspace, guarded, workspace_of
 from pydantic import BaseModel, Field, model_validator
 
@@ -24,6 +28,7 @@ from gymflow.sandboxes import ExecResult, SandboxLimits, SandboxSpec, TooLarge, 
 from gymflow.verifiers import BaseParameters, Evidence, Verdict, Verifier, VerifierError
 
 Report = Literal["exit_code", "pytest", "junit", "tap"]
+Process = Literal["separate", "shared"]
 
 OUT = "/opt/gymflow/out"
 PLUGIN = Path(__file__).with_name("_pytest_report.py")
@@ -57,12 +62,16 @@ class Command(Verifier[CommandTask]):
     """Reward 1.0 when all required tests pass (or the command exits with zero), else 0.0; components hold each test's."""
 
     needs = frozenset({"artifacts", "sandbox"})
-    includes = ("_code.py", "_pytest_report.py", "_reports.py", "_workspace.py")
+    includes = (
+        "_code.py", "_pytest_remote.py", "_pytest_report.py", "_pytest_run.py", "_python_candidate.py", "_python_run.py",
+        "_python_tester.py", "_python_wire.py", "_reports.py", "_workspace.py",
+    )  # fmt: skip
 
     class Parameters(BaseParameters):
         """`command` runs in the workspace; `{report}` in it is where a JUnit file must go. `pytest` has its own command."""
 
         report: Report = "pytest"
+        process: Process = Field("separate", description="Of `report: pytest`: whether tests and workspace share one.")
         command: str | None = None
         protected: list[str] = Field(default_factory=lambda: ["test_*.py", "*_test.py"], description="Globs of files that are the task's.")  # fmt: skip
         sandbox: SandboxSpec = Field(default_factory=lambda: SandboxSpec())
@@ -74,6 +83,8 @@ class Command(Verifier[CommandTask]):
         def _has_command(self) -> "Command.Parameters":
             if self.report != "pytest" and not self.command:
                 raise ValueError(f"report `{self.report}` needs a `command`")
+            if self.report == "pytest" and self.process == "separate" and self.sandbox.provider != "local":
+                raise ValueError("`process: separate` needs the local provider; set `process: shared` for another")
             if self.report == "junit" and "{report}" not in (self.command or ""):
                 raise ValueError("the command must write its JUnit file to `{report}`")
             return self
@@ -98,6 +109,8 @@ class Command(Verifier[CommandTask]):
         return await self._judge(task, left)
 
     async def _judge(self, task: CommandTask, left: Mapping[str, bytes]) -> Verdict:
+        if self.parameters.report == "pytest" and self.parameters.process == "separate":
+            return await self._judge_apart(task, left)
         canaries = _canaries(task.tests) if self.parameters.report == "pytest" else {}
         tests = {path: text + canaries.get(path, "") for path, text in task.tests.items()}
         work = guarded(left, _bytes(task.files), _bytes(tests), self.parameters.protected)
@@ -119,10 +132,37 @@ class Command(Verifier[CommandTask]):
             )
         return self._verdict(task, outcomes, work, result, passed=None)
 
-    async def _run(self, work: Workspace, test_files: list[str]) -> tuple[ExecResult, bytes]:
+    async def _judge_apart(self, task: CommandTask, left: Mapping[str, bytes]) -> Verdict:
+        """Tests and workspace in processes of their own."""
+        base, tests = _bytes(task.files), _bytes(task.tests)
+        work = guarded(left, base, tests, self.parameters.protected)
+        files = {path: data for path, data in work.files.items() if path not in tests}
+        told, ended = await run_pytest(files, base, tests, self._spec(), self.parameters.time_limit_s)
+        _require_pytest(told)
+        if told.outcome == "exited" and told.exit_code == 98:
+            raise VerifierError(f"the tests could not be put in: {told.text().strip()[-300:]}")
+        lost = "out of memory" if ended is not None and ended.outcome == "oom" else None
+        late = f"not done within {self.parameters.time_limit_s:g} s"
+        if told.outcome != "exited":
+            return self._verdict(task, {}, work, told, passed=False, reason=lost or late)
+        try:
+            outcomes, errors = _pytest_outcomes(told.stdout)
+        except OutOfTime:
+            return self._verdict(task, {}, work, told, passed=False, reason=lost or late)
+        except ReportError as error:
+            raise VerifierError(
+                f"no complete report: {error}; {told.stderr.decode(errors='replace')[-500:]}"
+            ) from error
+        return self._verdict(task, outcomes, work, told, passed=None, reason=lost, errors=errors)
+
+    def _spec(self) -> SandboxSpec:
         limits = SandboxLimits(memory_mib=self.parameters.memory_mib, processes=128)
         given = self.parameters.sandbox.limits.model_dump(exclude_none=True)
-        spec = self.parameters.sandbox.model_copy(update={"limits": limits.model_copy(update=given)})
+        spec: SandboxSpec = self.parameters.sandbox
+        return spec.model_copy(update={"limits": limits.model_copy(update=given)})
+
+    async def _run(self, work: Workspace, test_files: list[str]) -> tuple[ExecResult, bytes]:
+        spec = self._spec()
         report = f"{OUT}/report"
         async with open_sandbox(spec) as sandbox:
             await sandbox.put_archive(spec.workdir, archive.pack(work.files))
@@ -148,10 +188,8 @@ class Command(Verifier[CommandTask]):
                 timeout_s=self.parameters.time_limit_s,
                 keep_bytes=KEEP_BYTES,
             )
-            if self.parameters.report == "pytest" and b"No module named pytest" in result.stderr:
-                raise VerifierError(
-                    "pytest is not installed where the tests run: pip install pytest, or choose an image"
-                )
+            if self.parameters.report == "pytest":
+                _require_pytest(result)
             if result.exit_code == 127 and self.parameters.report != "exit_code":
                 raise VerifierError(f"the test command is not there: {result.text().strip()[-300:]}")
             try:
@@ -166,12 +204,12 @@ class Command(Verifier[CommandTask]):
         if report == "junit":
             found = junit(told)
         else:
-            found = tap(result.stdout.decode(errors="replace")) if report == "tap" else _pytest_outcomes(told)
+            found = tap(result.stdout.decode(errors="replace")) if report == "tap" else _pytest_outcomes(told)[0]
         return found
 
     def _verdict(
         self, task: CommandTask, outcomes: Mapping[str, bool], work: Workspace, result: ExecResult, *,
-        passed: bool | None, reason: str | None = None, fooled: bool = False,
+        passed: bool | None, reason: str | None = None, fooled: bool = False, errors: Mapping[str, str] | None = None,
     ) -> Verdict:  # fmt: skip
         counted = {name: outcomes.get(name, False) for name in task.required} if task.required else dict(outcomes)
         failed = [name for name, good in counted.items() if not good]
@@ -180,13 +218,23 @@ class Command(Verifier[CommandTask]):
         if reason is None and not complete:
             ended = {"timeout": f"not done within {self.parameters.time_limit_s:g} s", "oom": "out of memory"}
             last = result.text().strip()[-500:]
-            reason = ended.get(result.outcome) or (f"failed: {', '.join(failed[:5])}" if failed else f"exit code {result.exit_code}: {last}")  # fmt: skip
+            said = "".join(f"; {errors[name]}" for name in failed if errors and name in errors)[:600]
+            reason = ended.get(result.outcome) or (f"failed: {', '.join(failed[:5])}{said}" if failed else f"exit code {result.exit_code}: {last}")  # fmt: skip
         return Verdict(
             reward=float(complete) if self.parameters.reward == "all" else share,
             components={name: float(good) for name, good in counted.items()},
             reason=reason,
-            details={**({"reset": work.reset} if work.reset else {}), **({"tampered": True} if fooled else {})},
+            details={
+                **({"reset": work.reset} if work.reset else {}),
+                **({"tampered": True} if fooled else {}),
+                **({"shared_process": True} if self.parameters.process == "shared" else {}),
+            },
         )
+
+
+def _require_pytest(result: ExecResult) -> None:
+    if b"No module named pytest" in result.stderr:
+        raise VerifierError("pytest is not installed where the tests run: pip install pytest, or choose an image")
 
 
 def _bytes(files: Mapping[str, str]) -> dict[str, bytes]:
@@ -208,15 +256,19 @@ def _marks(canaries: Mapping[str, str]) -> set[str]:
     return {match[1] for text in canaries.values() if (match := re.search(r"test_value_(\w+)\(", text))}
 
 
-def _pytest_outcomes(told: bytes) -> dict[str, bool]:
-    """Test id -> passed, out of the plugin's lines. Raises ReportError where the session did not come to its end."""
+def _pytest_outcomes(told: bytes) -> tuple[dict[str, bool], dict[str, str]]:
+    """Test id -> passed, and what the failed ones said, out of the plugin's lines. Raises ReportError where the session did not
+    come to its end."""
     found: dict[str, bool] = {}
+    errors: dict[str, str] = {}
     ended = False
     for line in told.splitlines():
         try:
             entry: dict[str, Any] = json.loads(line)
         except ValueError as error:
             raise ReportError("the report is damaged") from error
+        if "timeout" in entry:
+            raise OutOfTime("the session ran out of time")
         if "end" in entry:
             ended = True
         elif entry["outcome"] == "skipped" and not entry.get("xfail"):
@@ -224,6 +276,8 @@ def _pytest_outcomes(told: bytes) -> dict[str, bool]:
         else:
             good = entry["outcome"] == "passed" or (entry["outcome"] == "skipped" and bool(entry.get("xfail")))
             found[entry["id"]] = good and found.get(entry["id"], True)
+            if entry.get("error"):
+                errors[entry["id"]] = entry["error"]
     if not ended:
         raise ReportError("the session did not come to its end")
-    return found
+    return found, errors

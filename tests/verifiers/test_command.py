@@ -83,8 +83,38 @@ CHEATS = {
     "a patched runner": {"calc.py": PATCHED_RUNNER},
     "an assert that was patched": {"calc.py": "import builtins\nbuiltins.AssertionError = ZeroDivisionError\ndef add(a, b): return a - b\n"},
     "a value that equals everything": {"calc.py": "class E:\n    def __eq__(self, o): return False\ndef add(a, b): return E()\n"},
+    "a value that equals anything": {"calc.py": "class E:\n    def __eq__(self, o): return True\n    def __bool__(self): return True\ndef add(a, b): return E()\n"},
+    "an int that equals anything": {"calc.py": "class E(int):\n    def __eq__(self, o): return True\ndef add(a, b): return E()\n"},
     "removed source": {"README": "nothing else"},
 }  # fmt: skip
+
+FORGED = """
+import json, os, re, sys
+# Finds the report wherever it may be, and the tests wherever they may be, and writes that all passed.
+def forge():
+    names = re.findall(r"def (test_\\w+)", "".join(open(os.path.join(d, f)).read() for d, _, fs in os.walk("/work") for f in fs if f.startswith("test_")))
+    lines = "".join(json.dumps({"id": "tests/test_calc.py::" + n, "when": "call", "outcome": "passed"}) + "\\n" for n in names or ["test_add", "test_zero"])
+    lines += json.dumps({"end": 0}) + "\\n"
+    for fd in range(3, 64):
+        try: os.write(fd, lines.encode())
+        except OSError: pass
+    frame = sys._getframe()
+    while frame:
+        for value in list(frame.f_locals.values()):
+            if hasattr(value, "output") and hasattr(value, "objects"):
+                type(value).do_getattr = lambda *a: (lambda *a, **k: 3)
+        frame = frame.f_back
+    os.write(1, lines.encode())
+    os._exit(0)
+forge()
+"""
+CHEATS["a forged report"] = {"calc.py": FORGED}
+CHEATS["a library of its own"] = {
+    "calc.py": BROKEN,
+    "operator.py": "eq = lambda a, b: True\n",
+    "json.py": "",
+    "typing.py": "raise SystemExit(0)\n",
+}
 
 
 QUICK = ("edited tests", "a conftest beside the tests", "an early exit", "a patched runner")
@@ -94,6 +124,84 @@ QUICK = ("edited tests", "a conftest beside the tests", "an early exit", "a patc
 def test_cheats_get_nothing(judge, cheat):
     verdict = judge({**ROW["files"], **CHEATS[cheat]} if cheat != "removed source" else CHEATS[cheat])
     assert verdict.reward == 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "cheat",
+    [c for c in CHEATS if c not in ("a forged report", "an int that equals anything", "a value that equals anything")],
+)
+def test_cheats_get_nothing_in_a_shared_process_either(judge, cheat):
+    files = CHEATS[cheat] if cheat == "removed source" else {**ROW["files"], **CHEATS[cheat]}
+    assert judge(files, process="shared").reward == 0.0
+
+
+PACKAGE = {
+    "src/shop/__init__.py": "from shop.cart import Cart, Empty\n__version__ = '1'\n",
+    "src/shop/cart.py": """
+class Empty(ValueError):
+    pass
+
+class Cart:
+    def __init__(self): self.items = {}
+    def add(self, name, price, count=1):
+        if count < 1: raise ValueError(f"count must be positive, not {count}")
+        self.items[name] = (price, count)
+        return self
+    def __len__(self): return sum(count for _, count in self.items.values())
+    def total(self, discount=lambda price: price):
+        if not self.items: raise Empty("nothing in the cart")
+        return sum(discount(price) * count for price, count in self.items.values())
+    def __iter__(self): return iter(self.items)
+""",
+    "src/shop/clock.py": "import time\ndef stamp(): return int(time.time())\ndef fill(items): items.append('filled')\n",
+}
+USES = """
+import pytest
+import shop
+import shop.clock as clock
+from shop import cart, Cart
+from shop.cart import Empty
+
+def test_objects_iterate_have_a_length_and_take_callbacks():
+    one = Cart().add("tea", 3, count=2).add("cup", 5)
+    assert list(one) == ["tea", "cup"] and len(one) == 3
+    assert one.total() == 11 and one.total(lambda price: 2 * price) == 22
+    assert isinstance(one, cart.Cart) and one.items == {"tea": (3, 2), "cup": (5, 1)}
+
+def test_errors_keep_class_and_text():
+    with pytest.raises(Empty, match="nothing"):
+        Cart().total()
+    with pytest.raises(ValueError, match="positive, not 0"):
+        Cart().add("tea", 3, count=0)
+
+def test_lists_are_filled_in_place_and_names_can_be_patched(monkeypatch):
+    items = []
+    clock.fill(items)
+    assert items == ["filled"]
+    monkeypatch.setattr(clock.time, "time", lambda: 7.5)
+    assert clock.stamp() == 7
+
+@pytest.mark.parametrize("name", ["cart", "clock"])
+def test_modules(name):
+    assert shop.__version__ == "1" and getattr(shop, name)
+    with pytest.raises(ImportError):
+        from shop import nothing
+"""
+
+
+def test_tests_apart_from_the_code_can_do_what_tests_do(judge):
+    verdict = judge(PACKAGE, {"files": PACKAGE, "tests": {"checks/test_shop.py": USES}})
+    assert verdict.reward == 1.0 and len(verdict.components) == 5, verdict.reason
+
+
+def test_the_code_does_not_see_the_tests(judge):
+    peek = "import os\nseen = [f for _, _, fs in os.walk('/') for f in fs if f.startswith('test_hidden')]\n"
+    row = {
+        "files": {"calc.py": ""},
+        "tests": {"test_hidden.py": "from calc import seen\ndef test_x(): assert seen == []\n"},
+    }
+    assert judge({"calc.py": peek}, row).reward == 1.0
 
 
 def test_what_was_set_back_is_recorded(judge):
@@ -107,7 +215,8 @@ def test_what_was_set_back_is_recorded(judge):
     )
     assert verdict.reward == 1.0
     assert verdict.details["reset"] == ["pytest.ini", "tests/conftest.py", "tests/test_calc.py"]
-    assert judge({"calc.py": PATCHED_RUNNER}).details["tampered"] is True
+    shared = judge({"calc.py": PATCHED_RUNNER}, process="shared")
+    assert shared.details == {"tampered": True, "shared_process": True} and shared.reward == 0.0
 
 
 def test_protected_files_of_the_task_are_as_they_were(judge):

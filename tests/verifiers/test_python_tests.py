@@ -15,7 +15,7 @@ from gymflow.verifiers import _python_run as run_module
 pytestmark = pytest.mark.skipif(isinstance(bubblewrap(), str), reason=str(bubblewrap()))
 
 QUICK = {"time_limit_s": 3.0, "memory_mib": 256}
-CODE = run_module._code
+CODE = run_module.code_files
 
 
 def block(code: str) -> str:
@@ -89,7 +89,7 @@ def test_flakiness_of_hash_and_time_zone_is_ruled_out(judge):
 
 def test_a_broken_testing_side_is_an_error_and_not_a_wrong_answer(judge, monkeypatch):
     broken = {"/opt/gymflow/_python_tester.py": b"import no_such_module"}
-    monkeypatch.setattr(run_module, "_code", lambda name: {**CODE(name), **broken})
+    monkeypatch.setattr(run_module, "code_files", lambda name: {**CODE(name), **broken})
     with pytest.raises(VerifierError, match="did not begin"):
         judge("def f(x): return x + 1")
 
@@ -97,7 +97,7 @@ def test_a_broken_testing_side_is_an_error_and_not_a_wrong_answer(judge, monkeyp
 async def test_the_self_test_finds_a_machine_that_cannot_judge(monkeypatch):
     await PythonTests().open()
     broken = {"/opt/gymflow/_python_candidate.py": b"raise SystemExit(3)"}
-    monkeypatch.setattr(run_module, "_code", lambda name: {**CODE(name), **broken})
+    monkeypatch.setattr(run_module, "code_files", lambda name: {**CODE(name), **broken})
     with pytest.raises(VerifierError, match="self-test"):
         await PythonTests().open()
 
