@@ -8,7 +8,11 @@ from json.encoder import encode_basestring
 from math import isfinite
 from typing import Any
 
+import orjson
+
 MAX_DEPTH = 200
+_FLAT = frozenset((str, int, bool, type(None)))
+"""What the C serialiser writes as the RFC does, and keys are mostly made of: everything but floats and the order of keys."""
 
 
 def canonical_json(value: Any) -> bytes:
@@ -17,6 +21,11 @@ def canonical_json(value: Any) -> bytes:
     `1.0` and `1` are the same number. Raises ValueError for NaN, infinities, keys that are not strings, types that JSON
     does not have, and nesting beyond 200 levels.
     """
+    if type(value) is list and _FLAT.issuperset(map(type, value)):
+        try:
+            return orjson.dumps(value)
+        except TypeError:
+            pass  # an integer beyond 64 bits or a lone surrogate
     parts: list[str] = []
     _write(value, parts.append, 0)
     # A lone surrogate cannot be encoded; backslashreplace writes exactly its JSON escape.

@@ -49,6 +49,11 @@ def test_reading_back_loses_nothing(value):
     assert canonical_json(json.loads(canonical_json(value))) == canonical_json(value)
 
 
+@given(st.lists(st.none() | st.booleans() | st.integers() | st.text(st.characters(codec=None, exclude_categories=()))))
+def test_a_list_is_written_the_same_wherever_it_stands(value):
+    assert canonical_json([value, {}])[1:-4] == canonical_json(value)
+
+
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_float_comes_back_to_the_bit(value):
     assert float(canonical_json(value)) == value

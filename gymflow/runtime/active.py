@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gymflow.contracts.plan import PlannedRollout
@@ -13,7 +13,7 @@ from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.run import RunDocument
 from gymflow.errors import RunIncomplete
 from gymflow.models.spending import BudgetExhausted
-from gymflow.runtime.components import RunAgent, RunEnvironment
+from gymflow.runtime.components import RunAgent, RunEnvironment, RunTask
 from gymflow.runtime.pool import Pool
 from gymflow.runtime.progress import Progress
 from gymflow.runtime.rescoring import complete_set
@@ -23,6 +23,9 @@ from gymflow.store.planned import PlanTable, TaskTable
 
 DRAIN_S = 5.0
 """How long running rollouts may finish once a stop was asked for; a command must be gone within 10 s, closing included."""
+
+PREPARED = 1024
+"""Tasks that are kept prepared."""
 
 
 @dataclass
@@ -44,6 +47,7 @@ class ActiveRun:
     reason: str | None = None
     """Why the run ended by itself before all was done."""
     _ending: asyncio.Task[None] | None = None
+    _prepared: dict[int, RunTask] = field(default_factory=dict)
 
     @property
     def run_id(self) -> str:
@@ -67,8 +71,7 @@ class ActiveRun:
     async def run_chunk(self, chunk: int) -> None:
         """Play what the store lacks of a chunk; returns when it is durable."""
         rows = self.plan.rows(chunk, self.completed)
-        tasks = {row.task_index: row.environment for row in rows}
-        prepared = {index: self.environments[label].task(self.tasks[index]) for index, label in tasks.items()}
+        prepared = {row.task_index: self._task(row) for row in rows}
 
         async def play(planned: PlannedRollout) -> None:
             try:
@@ -86,10 +89,20 @@ class ActiveRun:
 
         await self.pool.map(play, rows)
 
+    def _task(self, planned: PlannedRollout) -> RunTask:
+        """A task, prepared for playing and scoring; the last ones are kept, since the plan goes over all tasks once a repeat."""
+        task = self._prepared.pop(planned.task_index, None)
+        if task is None:
+            task = self.environments[planned.environment].task(self.tasks[planned.task_index])
+            if len(self._prepared) >= PREPARED:
+                del self._prepared[next(iter(self._prepared))]
+        self._prepared[planned.task_index] = task
+        return task
+
     async def take(self, record: RolloutRecord, planned: PlannedRollout) -> None:
         """Store a rollout that was sampled elsewhere, scored by this run's verifier."""
         environment = self.environments[planned.environment]
-        verdict = await self.player.judge(record, environment.task(self.tasks[planned.task_index]), environment)
+        verdict = await self.player.judge(record, self._task(planned), environment)
         await self.writer.commit(record, [verdict])
         self.completed.add(planned.plan_index)
         self.progress.count(record, verdict)

@@ -244,6 +244,8 @@ def model_request(task: Task, agent: RunAgent) -> ModelRequest:
 
 def total_usage(calls: list[ModelCall]) -> Usage:
     """Sums over the calls; a kind of token that none of them reported stays None."""
+    if len(calls) == 1:
+        return calls[0].usage
     total = Usage()
     for call in calls:
         for name, value in call.usage:

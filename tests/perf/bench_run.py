@@ -55,8 +55,8 @@ def cpu_s() -> float:
 
 
 def play(run: RunConfig, store: str, run_id: str = "bench") -> Any:
-    """One run, inline; returns its scorecard."""
-    return asyncio.run(evaluate(run, run_id, store, None))
+    """One run, inline, without the reports at its end; returns its scorecard."""
+    return asyncio.run(evaluate(run, run_id, store, None, health=False, diagnosis=False))
 
 
 def bench_cpu(rollouts: int, store: str) -> None:
