@@ -5,9 +5,12 @@ behind a search; it works without asking, since the sandbox bounds it.
 """
 
 from pathlib import Path
+from typing import Any
 
 from gymflow.models import wire
 from gymflow.runtime.foreign import Event, ForeignHarness, Job, Npm, Seen, Visit
+
+NEED_THE_NETWORK = ("WebFetch", "WebSearch")
 
 
 class ClaudeCode(ForeignHarness):
@@ -22,7 +25,7 @@ class ClaudeCode(ForeignHarness):
 
     def job(self, visit: Visit) -> Job:
         argv = [*visit.command, "-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"]
-        argv += ["--model", visit.model]
+        argv += ["--model", visit.model, "--disallowedTools", ",".join(NEED_THE_NETWORK)]
         files = {}
         if visit.instructions:
             argv += ["--append-system-prompt", visit.instructions]
@@ -32,6 +35,7 @@ class ClaudeCode(ForeignHarness):
             argv += ["--mcp-config", f"{visit.state}/mcp.json", "--strict-mcp-config"]
         if visit.resumed:
             argv.append("--continue")
+        window = self.parameters.context_tokens
         return Job(
             argv=[*argv, "--", visit.prompt],
             env={
@@ -46,9 +50,32 @@ class ClaudeCode(ForeignHarness):
                 "ENABLE_TOOL_SEARCH": "false",
                 "API_TIMEOUT_MS": "3600000",
                 "MCP_TOOL_TIMEOUT": "3600000",
+                **({"CLAUDE_CODE_AUTO_COMPACT_WINDOW": str(window)} if window else {}),
             },
             files=files,
         )
 
     def see(self, event: Event, seen: Seen) -> None:
-        pass
+        body = event.body
+        match body["type"]:
+            case "assistant":
+                if (spawner := body.get("parent_tool_use_id")) is not None:
+                    seen.subagents[body["message"]["id"]] = spawner
+                for block in blocks(body):
+                    if block["type"] == "tool_use":
+                        seen.began(event.at, block["id"], block["name"])
+            case "user":
+                for block in blocks(body):
+                    if block["type"] == "tool_result":
+                        seen.ended(event.at, block["tool_use_id"], failed=bool(block.get("is_error")))
+            case "system" if body["subtype"] == "compact_boundary":
+                seen.compactions.append(event.at)
+            case "result":
+                words = body.get("result") or "; ".join(body.get("errors") or ()) or body["subtype"]
+                seen.failure = words if body["is_error"] else None
+
+
+def blocks(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """The blocks of the message that an event carries; text alone is none."""
+    content = body["message"]["content"]
+    return content if isinstance(content, list) else []

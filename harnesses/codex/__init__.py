@@ -3,6 +3,7 @@
 Its plugins, apps, web search, telemetry and update checks are switched off; it works without asking, since the sandbox bounds it.
 """
 
+from datetime import datetime
 from pathlib import Path
 
 from gymflow.models import wire
@@ -26,15 +27,35 @@ class Codex(ForeignHarness):
         return Job(
             argv=[*visit.command, "exec", *further, "--json", "--skip-git-repo-check", "--", visit.prompt],
             env={"CODEX_HOME": visit.state, "GYM_KEY": visit.key},
-            files={f"{visit.state}/config.toml": configuration(visit)},
+            files={f"{visit.state}/config.toml": configuration(visit, self.parameters.context_tokens)},
             collect=[f"{visit.state}/sessions/**/*.jsonl"],
         )
 
     def see(self, event: Event, seen: Seen) -> None:
-        pass
+        body = event.body
+        if not event.from_file:
+            if body["type"] == "turn.failed":
+                seen.failure = body["error"]["message"]
+            elif body["type"] == "turn.completed":
+                seen.failure = None
+            return
+        at, said = datetime.fromisoformat(body["timestamp"]).timestamp(), body["payload"]
+        match body["type"], said.get("type"):
+            case "response_item", "function_call" | "custom_tool_call":
+                seen.began(at, said["call_id"], said["name"])
+            case "response_item", "function_call_output" | "custom_tool_call_output":
+                seen.ended(at, said["call_id"])
+            case "event_msg", "item_completed" if (span := seen.span(said["item"].get("id") or "")) is not None:
+                # A command that goes on after its tool call has answered ends later: the call is what is timed.
+                span.started_at = said["started_at_ms"] / 1000
+                span.failed = said["item"].get("status") == "failed"
+                if span.ended_at is None:
+                    span.ended_at = said["completed_at_ms"] / 1000
+            case "compacted", _:
+                seen.compactions.append(at)
 
 
-def configuration(visit: Visit) -> str:
+def configuration(visit: Visit, window: int | None) -> str:
     """`config.toml`."""
     settings: dict[str, object] = {
         "model": visit.model,
@@ -56,6 +77,8 @@ def configuration(visit: Visit) -> str:
         f"model_providers.{PROVIDER}.stream_max_retries": 0,
         f"model_providers.{PROVIDER}.stream_idle_timeout_ms": 3_600_000,
     }
+    if window:
+        settings["model_context_window"] = window
     if visit.instructions:
         settings["developer_instructions"] = visit.instructions
     if visit.tools_url:

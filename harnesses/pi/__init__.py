@@ -1,9 +1,13 @@
 """The Pi coding agent (`pi --print`), over Chat Completions."""
 
 from pathlib import Path
+from typing import Any
 
 from gymflow.models import wire
 from gymflow.runtime.foreign import Event, ForeignHarness, Job, Npm, Seen, Visit
+
+CONTEXT_TOKENS = 128_000
+"""Pi wants to know; where nobody says, its own default."""
 
 
 class Pi(ForeignHarness):
@@ -19,11 +23,23 @@ class Pi(ForeignHarness):
     def job(self, visit: Visit) -> Job:
         argv = [*visit.command, "--print", "--mode", "json", "--session-dir", f"{visit.state}/sessions"]
         argv += ["--model", f"gym/{visit.model}"]
+        if visit.instructions:
+            argv += ["--append-system-prompt", visit.instructions]
+        if visit.resumed:
+            argv.append("--continue")
+        return Job(
+            argv=[*argv, "--", visit.prompt],
+            env={"PI_CODING_AGENT_DIR": visit.state, "PI_OFFLINE": "1", "PI_TELEMETRY": "0", "GYM_KEY": visit.key},
+            files={f"{visit.state}/{name}": wire.dumps(text).decode() for name, text in self._files(visit).items()},
+            ignore=['"type":"message_update"', '"type":"tool_execution_update"'],
+        )
+
+    def _files(self, visit: Visit) -> dict[str, Any]:
         model = {
             "id": visit.model,
             "reasoning": False,
             "input": ["text"],
-            "contextWindow": 128_000,
+            "contextWindow": self.parameters.context_tokens or CONTEXT_TOKENS,
             "maxTokens": 16_384,
         }
         provider = {
@@ -33,19 +49,25 @@ class Pi(ForeignHarness):
             "compat": {"supportsDeveloperRole": False, "supportsReasoningEffort": False},
             "models": [model],
         }
-        files = {"models.json": {"providers": {"gym": provider}}, "settings.json": {"retry": {"enabled": False}}}
-        if visit.instructions:
-            argv += ["--append-system-prompt", visit.instructions]
+        files: dict[str, Any] = {
+            "models.json": {"providers": {"gym": provider}},
+            "settings.json": {"retry": {"enabled": False}},
+        }
         if visit.tools_url:
+            # Anything but `direct` hides the tools behind one that writes code.
             files["mcp.json"] = {"mcpServers": {"gym": {"type": "http", "url": visit.tools_url, "exposure": "direct"}}}
-        if visit.resumed:
-            argv.append("--continue")
-        return Job(
-            argv=[*argv, "--", visit.prompt],
-            env={"PI_CODING_AGENT_DIR": visit.state, "PI_OFFLINE": "1", "PI_TELEMETRY": "0", "GYM_KEY": visit.key},
-            files={f"{visit.state}/{name}": wire.dumps(content).decode() for name, content in files.items()},
-            ignore=['"type":"message_update"', '"type":"tool_execution_update"'],
-        )
+        return files
 
     def see(self, event: Event, seen: Seen) -> None:
-        pass
+        body = event.body
+        match body["type"]:
+            case "tool_execution_start":
+                seen.began(event.at, body["toolCallId"], body["toolName"])
+            case "tool_execution_end":
+                seen.ended(event.at, body["toolCallId"], failed=bool(body["isError"]))
+            case "compaction_end" if body.get("result"):
+                seen.compactions.append(event.at)
+            case "message_end" if body["message"]["role"] == "assistant":
+                message = body["message"]  # of several the last one counts: it may have gone on after an error
+                failed = message.get("stopReason") in ("error", "aborted")
+                seen.failure = message.get("errorMessage") or message["stopReason"] if failed else None

@@ -48,6 +48,10 @@ class ForeignHarness(Harness):
             3600.0, gt=0, description="Longest that it may work on a task; the run's wall time holds besides."
         )
 
+        context_tokens: int | None = Field(
+            None, ge=1024, description="Context window of the model, so that it compacts its history in time."
+        )
+
     def __init__(self, parameters: Any = None) -> None:
         super().__init__(parameters)
         self._folder: Path | None = None

@@ -17,12 +17,13 @@ from gymflow.runtime.foreign.calls import TurnCalls
 from gymflow.runtime.foreign.protocol import GRACE_S, PID_FILE, Output, Seen, ServedCall, Visit, read
 from gymflow.runtime.foreign.record import complete
 from gymflow.sandboxes.interface import ExecResult, Sandbox
+from gymflow.sandboxes.local.gateway import GATEWAY_PORT
+from gymflow.sandboxes.local.layout import environment
 
 if TYPE_CHECKING:
     from gymflow.runtime.foreign.harness import ForeignHarness
 
-GATEWAY = "http://127.0.0.1:8181"
-STATE = "/tmp/.agent"
+GATEWAY = f"http://127.0.0.1:{GATEWAY_PORT}"
 KEEP_BYTES = 64 << 20
 MARGIN_S = 0.5
 """The agent is ended this much before the wall time is over, so that what it wrote can still be read."""
@@ -66,7 +67,7 @@ class Play:
                     key=admission.token,
                     tools_url=f"{GATEWAY}{admission.path}/mcp" if tools else None,
                     workspace=self.sandbox.spec.workdir,
-                    state=STATE,
+                    state=f"{environment(self.sandbox.spec)['HOME']}/.agent",
                     resumed=resumed,
                 )
                 await self._start(visit, admission)

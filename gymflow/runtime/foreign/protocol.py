@@ -98,7 +98,9 @@ class Seen:
         if span is None:
             span = Span(call_id, None, None)
             self.spans.append(span)
-        span.ended_at, span.output, span.failed = at, output, failed
+        span.ended_at = at if span.ended_at is None else min(at, span.ended_at)
+        span.output = output if output is not None else span.output
+        span.failed = span.failed or failed
 
     def span(self, call_id: str) -> Span | None:
         """The latest span of a call."""
