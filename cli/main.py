@@ -23,6 +23,7 @@ COMMANDS = {
     "runs": ("cli.runs", "List the runs of a store."),
     "show": ("cli.runs", "Show a run, a task of it, or one rollout."),
     "sql": ("cli.runs", "Query the store with SQL, read-only."),
+    "serve": ("cli.serve", "Run the model gateway alone, and keep every call that goes through it."),
     "sandbox": ("cli.sandbox", "Check sandbox providers, build images, remove orphans."),
     "up": ("cli.server", "Start a Prefect server with its UI on loopback, and a worker."),
     "down": ("cli.server", "Stop what `gym up` started."),

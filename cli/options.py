@@ -98,7 +98,7 @@ def _selection(name: str, options: RunOptions) -> dict[str, Any]:
 
 def _models(options: RunOptions) -> dict[str, Any]:
     names = options.models or (["openai:"] if options.base_url else ["embedded"])
-    specs = [_model(name, options) for name in names]
+    specs = [model_spec(name, options) for name in names]
     if len(specs) == 1:
         return {"policy": specs[0]}
     labels = [spec["model"] or spec["provider"] for spec in specs]
@@ -109,7 +109,7 @@ def _models(options: RunOptions) -> dict[str, Any]:
     return dict(zip(labels, specs, strict=True))
 
 
-def _model(name: str, options: RunOptions) -> dict[str, Any]:
+def model_spec(name: str, options: RunOptions) -> dict[str, Any]:
     provider, _, served = name.partition(":")
     if provider not in PROVIDERS:
         if options.base_url is None and (meant := closest(provider, PROVIDERS)):

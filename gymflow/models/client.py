@@ -97,6 +97,10 @@ class ModelClient:
         self._require_counts(record)
         return response
 
+    def continues(self, request: ModelRequest, role: str = AGENT_ROLE) -> int:
+        """How many of a request's leading items earlier calls saw and said; 0 where it begins anew."""
+        return self._histories[role].place(request.input, request.instructions).covered if role in self._histories else 0
+
     def dialect(self, role: str = AGENT_ROLE) -> Dialect | None:
         """The dialect in which requests of a role can be passed on as they are."""
         return self._upstreams[role].provider.dialect

@@ -80,6 +80,13 @@ class History:
         (self._roots if parent is None else parent.children).add(node)
 
 
+def opening(items: Sequence[Item], instructions: str | None) -> Hashable:
+    """Something cheap that is equal for requests of one conversation: the instructions, and the items up to the first that is
+    not the system's."""
+    end = next((at for at, item in enumerate(items) if item.get("role") not in ("system", "developer")), len(items))
+    return instructions, *(_start(items, at) for at in range(end + 1))
+
+
 def _start(items: Sequence[Item], position: int) -> Hashable:
     """Something cheap that is equal for items that say the same; None where there is no item."""
     if position >= len(items):
