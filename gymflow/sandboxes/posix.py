@@ -8,6 +8,9 @@ from gymflow.sandboxes.interface import GET_BYTES, ExecResult, Sandbox
 
 MARK = "GYMFLOW_EXEC"
 
+ENTER = 'cd "$1" || exit 126; shift; exec "$@"'
+"""Runs a command in a folder; a folder that is not there is 126, as a file that cannot be run."""
+
 PUT = """
 p=$1; t="$p.$$.part"; d=${p%/*}
 if [ -d "$p" ] && [ ! -L "$p" ]; then exit 41; fi

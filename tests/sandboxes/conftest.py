@@ -43,6 +43,14 @@ async def docker_provider(monkeypatch) -> DockerProvider:
     return made
 
 
+@pytest.fixture
+async def docker(docker_daemon, monkeypatch):
+    """The provider on a daemon that answers."""
+    made = await docker_provider(monkeypatch)
+    yield made
+    await made.close()
+
+
 @pytest.fixture(scope="session")
 def images_folder(tmp_path_factory):
     """Where images lie that tests build once."""

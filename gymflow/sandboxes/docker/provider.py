@@ -35,7 +35,11 @@ OPTIONS = frozenset({"runtime", "shm_mib"})
 
 
 class DockerProvider(Provider):
-    """Containers of one daemon. Options: `runtime` (such as runsc, for gVisor), `shm_mib`."""
+    """Containers of one daemon.
+
+    Options: `runtime`, an OCI runtime that the daemon knows, such as `runsc` for gVisor, a kernel of its own in user space
+    (a command that exceeds the memory limit there takes the sandbox with it); `shm_mib`.
+    """
 
     name = "docker"
 

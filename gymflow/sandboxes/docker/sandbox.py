@@ -11,10 +11,9 @@ from gymflow.contracts.sandbox import ExecOutcome, SandboxSpec
 from gymflow.sandboxes.docker.engine import Engine, EngineError, ExecStream
 from gymflow.sandboxes.errors import SandboxError, SandboxLost
 from gymflow.sandboxes.interface import KEEP_BYTES, Command, ExecResult, argv_of
-from gymflow.sandboxes.posix import KILL, MARK, OOM_COUNT, ShellSandbox
+from gymflow.sandboxes.posix import ENTER, KILL, MARK, OOM_COUNT, ShellSandbox
 
 AGENT = "1000:1000"
-ENTER = 'cd "$1" || exit 126; shift; exec "$@"'
 KILLED = 137
 PROCESSES = 256
 SPARE = 64
@@ -137,16 +136,21 @@ class DockerSandbox(ShellSandbox):
 
     async def _end(self, mark: str, user: str) -> None:
         """SIGKILL to all that carries the mark, by its own user: without capabilities nobody else may see it."""
+        # A sandbox that is full of processes has no room for the one that ends them.
+        await self._limit_processes(self._processes + SPARE)
         with contextlib.suppress(EngineError, SandboxError):
-            # A sandbox that is full of processes has no room for the one that ends them.
-            await self._engine.call("POST", f"/containers/{self.id}/update", {"PidsLimit": self._processes + SPARE})
             body = {"Cmd": ["/bin/sh", "-c", KILL, "sh", mark], "User": user, "AttachStdout": True}
             created = await self._engine.call("POST", f"/containers/{self.id}/exec", body)
             stream = await self._engine.exec_stream(created["Id"])
             async for _ in stream.frames():
                 pass
             stream.close()
-            await self._engine.call("POST", f"/containers/{self.id}/update", {"PidsLimit": self._processes})
+        await self._limit_processes(self._processes)
+
+    async def _limit_processes(self, count: int) -> None:
+        # Not every runtime can change it (gVisor cannot).
+        with contextlib.suppress(EngineError, SandboxError):
+            await self._engine.call("POST", f"/containers/{self.id}/update", {"PidsLimit": count})
 
     async def _judged(self, result: ExecResult) -> ExecResult:
         """Whether a command that failed ran out of memory, was killed, or was alone in failing."""
