@@ -91,10 +91,10 @@ def main() -> None:
             _fail(str(error), EXIT_INPUT)
         show()
         sys.exit(EXIT_INPUT)
-    except InputError as error:
-        _fail(str(error), EXIT_INPUT)
     except RunIncomplete as error:
         _fail(str(error), EXIT_INCOMPLETE)
+    except InputError as error:
+        _fail(str(error), EXIT_INPUT)
     except GateFailed as error:
         _fail(str(error), EXIT_GATE)
     except typer.Abort:

@@ -20,6 +20,10 @@ class RunIncomplete(Exception):
     """The run ended before all planned rollouts were durable; it can be resumed. Exit code 3."""
 
 
+class DiskRefused(InputError, RunIncomplete):
+    """The disk does not take what is to be stored. What was acknowledged is safe; once there is room the run goes on."""
+
+
 class GateFailed(Exception):
     """A gate on a score did not hold. Exit code 4."""
 

@@ -9,7 +9,7 @@ import os
 import threading
 from pathlib import Path
 
-from gymflow.errors import InputError
+from gymflow.errors import DiskRefused, InputError
 
 
 def local_root(root: str | Path) -> Path:
@@ -21,13 +21,13 @@ def local_root(root: str | Path) -> Path:
     return Path(text.removeprefix("file://")).expanduser().absolute()
 
 
-def disk_error(path: Path, error: OSError) -> InputError:
+def disk_error(path: Path, error: OSError) -> DiskRefused:
     """What a user is told when the disk refuses a write."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         what, do = "no space left on the disk", "free some"
     else:
         what, do = f"cannot be written ({error.strerror or error})", "mend that"
-    return InputError(f"{path}: {what}; every rollout reported done so far is safe: {do} and resume the run.")
+    return DiskRefused(f"{path}: {what}; every rollout reported done so far is safe: {do} and resume the run.")
 
 
 def alive(pid: int) -> bool:
