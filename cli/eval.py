@@ -188,6 +188,25 @@ def decide(
     decide_run(run, choose=choose, decided_by=by, reason=reason, store=store, inline=inline, json=json)
 
 
+@group.command("report")
+def report(
+    run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: reports/report.html of the run.")
+    ] = None,
+    store: Store = None,
+    search_dir: SearchDir = None,
+    inline: Inline = False,
+    json: Json = False,
+) -> None:
+    """Write a run as one HTML file that needs nothing else: scores, plots, findings, diagnosis and every trajectory."""
+    from cli.report import report_run
+    from cli.running import add_search_dirs
+
+    add_search_dirs(search_dir or [])
+    report_run(run, output=output, store=store, inline=inline, json=json)
+
+
 @group.command("reverify")
 def reverify(
     run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],

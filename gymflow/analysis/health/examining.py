@@ -76,6 +76,15 @@ def last_report(reader: RunReader) -> HealthReport | None:
     return read_head(reader, REPORT, HealthReport, LIST)
 
 
+def current_report(store: Store, reader: RunReader) -> HealthReport:
+    """The last report if it is of what the run holds now, else a new one."""
+    report, missing = last_report(reader), reader.planned() - len(reader.completed())
+    now = (current_set(reader), reader.planned(), missing)
+    if report is not None and (report.verdict_set, report.rollouts, report.missing) == now:
+        return report
+    return examine(store, reader.run_id)
+
+
 def _run(connection: duckdb.DuckDBPyConnection, reader: RunReader, check: Check, limits: Thresholds) -> CheckResult:
     if check.query is not None:
         [statement] = duckdb.extract_statements(check.query)
