@@ -14,6 +14,8 @@ PROVIDERS: dict[str, tuple[str, str | None]] = {
     "local": ("gymflow.sandboxes.local:LocalProvider", None),
     "docker": ("gymflow.sandboxes.docker:DockerProvider", None),
     "daytona": ("gymflow.sandboxes.daytona:DaytonaProvider", "daytona"),
+    "ecs_fargate": ("gymflow.sandboxes.ecs_fargate:FargateProvider", "ecs"),
+    "opensandbox": ("gymflow.sandboxes.opensandbox:OpenSandboxProvider", "opensandbox"),
     "apptainer": ("gymflow.sandboxes.apptainer:ApptainerProvider", None),
 }
 """Name -> class, and the extra that installs what it needs; None: nothing beyond gymflow."""
