@@ -15,6 +15,7 @@ from gymflow.models.dialects import (
     reasoning_text,
     refusal,
 )
+from gymflow.models.dialects.checked import checked, count, details
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Where servers put reasoning text; it is handed back under the name that it came under."""
@@ -100,6 +101,7 @@ def encode_messages(
     return messages
 
 
+@checked
 def decode_response(payload: dict[str, Any]) -> ModelResponse:
     """An answer of `/chat/completions`. Raises DialectError when there is no choice in it."""
     choices = payload.get("choices")
@@ -154,15 +156,14 @@ def decode_usage(usage: Any) -> Usage:
     """Token counts; what the endpoint does not report stays None."""
     if not isinstance(usage, dict):
         return Usage()
-    prompt = usage.get("prompt_tokens_details") or {}
-    completion = usage.get("completion_tokens_details") or {}
+    prompt, completion = details(usage, "prompt_tokens_details"), details(usage, "completion_tokens_details")
     cached = prompt.get("cached_tokens")
     return Usage(
-        prompt_tokens=usage.get("prompt_tokens"),
-        completion_tokens=usage.get("completion_tokens"),
-        reasoning_tokens=completion.get("reasoning_tokens"),
-        cached_tokens=usage.get("prompt_cache_hit_tokens") if cached is None else cached,
-        cache_write_tokens=prompt.get("cache_write_tokens"),
+        prompt_tokens=count(usage.get("prompt_tokens")),
+        completion_tokens=count(usage.get("completion_tokens")),
+        reasoning_tokens=count(completion.get("reasoning_tokens")),
+        cached_tokens=count(usage.get("prompt_cache_hit_tokens") if cached is None else cached),
+        cache_write_tokens=count(prompt.get("cache_write_tokens")),
     )
 
 

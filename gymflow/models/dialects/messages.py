@@ -6,6 +6,7 @@ from gymflow.contracts.trajectory import Usage
 from gymflow.models import wire
 from gymflow.models.base import FinishReason, Item, ModelRequest, ModelResponse
 from gymflow.models.dialects import DialectError, finish_of, function_call, parts_of, reasoning
+from gymflow.models.dialects.checked import checked, count, details
 
 DEFAULT_MAX_TOKENS = 8192
 """The API demands a limit; this one holds where the run sets none."""
@@ -71,6 +72,7 @@ def encode_messages(items: list[Item]) -> list[Item]:
     return messages
 
 
+@checked
 def decode_response(payload: dict[str, Any]) -> ModelResponse:
     """An answer of `/v1/messages`. Raises DialectError when it is none."""
     content = payload.get("content")
@@ -114,12 +116,12 @@ def decode_usage(usage: Any) -> Usage:
     """Token counts. The API counts cached tokens apart; here `prompt_tokens` is the whole prompt."""
     if not isinstance(usage, dict):
         return Usage()
-    plain, read = usage.get("input_tokens"), usage.get("cache_read_input_tokens")
-    written = usage.get("cache_creation_input_tokens")
+    plain, read = count(usage.get("input_tokens")), count(usage.get("cache_read_input_tokens"))
+    written = count(usage.get("cache_creation_input_tokens"))
     return Usage(
         prompt_tokens=None if plain is None else plain + (read or 0) + (written or 0),
-        completion_tokens=usage.get("output_tokens"),
-        reasoning_tokens=(usage.get("output_tokens_details") or {}).get("thinking_tokens"),
+        completion_tokens=count(usage.get("output_tokens")),
+        reasoning_tokens=count(details(usage, "output_tokens_details").get("thinking_tokens")),
         cached_tokens=read,
         cache_write_tokens=written,
     )

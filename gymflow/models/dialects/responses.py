@@ -5,6 +5,7 @@ from typing import Any
 from gymflow.contracts.trajectory import Usage
 from gymflow.models.base import FinishReason, ModelRequest, ModelResponse
 from gymflow.models.dialects import DialectError, finish_of
+from gymflow.models.dialects.checked import checked, count, details
 
 
 def encode_request(request: ModelRequest, model: str) -> dict[str, Any]:
@@ -32,6 +33,7 @@ def encode_request(request: ModelRequest, model: str) -> dict[str, Any]:
     return body | sampling.extra | request.extra
 
 
+@checked
 def decode_response(payload: dict[str, Any]) -> ModelResponse:
     """An answer of `/responses`. Raises DialectError when it has no output or says that it failed."""
     output = payload.get("output")
@@ -55,13 +57,13 @@ def decode_usage(usage: Any) -> Usage:
     """Token counts; what the endpoint does not report stays None."""
     if not isinstance(usage, dict):
         return Usage()
-    prompt = usage.get("input_tokens_details") or {}
+    prompt = details(usage, "input_tokens_details")
     return Usage(
-        prompt_tokens=usage.get("input_tokens"),
-        completion_tokens=usage.get("output_tokens"),
-        reasoning_tokens=(usage.get("output_tokens_details") or {}).get("reasoning_tokens"),
-        cached_tokens=prompt.get("cached_tokens"),
-        cache_write_tokens=prompt.get("cache_write_tokens"),
+        prompt_tokens=count(usage.get("input_tokens")),
+        completion_tokens=count(usage.get("output_tokens")),
+        reasoning_tokens=count(details(usage, "output_tokens_details").get("reasoning_tokens")),
+        cached_tokens=count(prompt.get("cached_tokens")),
+        cache_write_tokens=count(prompt.get("cache_write_tokens")),
     )
 
 
