@@ -12,6 +12,7 @@ gateway: its model calls, which are the record of what happened, and the environ
 
 import shutil
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -114,8 +115,9 @@ class ForeignHarness(Harness):
         return self.installation.argv(Path(PLACE, "agent"), Path(PLACE, "node"))
 
     async def run(self, episode: Episode) -> None:
+        started = time.monotonic()
         async with self._sandbox(episode) as sandbox:
-            await Play(self, episode, sandbox, f"{PLACE}/worker.py").run()
+            await Play(self, episode, sandbox, f"{PLACE}/worker.py", started).run()
 
     @asynccontextmanager
     async def _sandbox(self, episode: Episode) -> AsyncIterator[Sandbox]:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 GATEWAY = f"http://127.0.0.1:{GATEWAY_PORT}"
 KEEP_BYTES = 64 << 20
-MARGIN_S = 0.5
-"""The agent is ended this much before the wall time is over, so that what it wrote can still be read."""
+MARGIN_S = GRACE_S + 1.0
+"""The agent is told to end this much before the wall time is over, so that what it wrote can still be read."""
 TOLD_BY_THE_MODEL = ("length", "content_filter", "refusal")
 """Finish reasons that say by themselves how the episode ended, whatever the agent makes of them."""
 
@@ -34,7 +34,10 @@ TOLD_BY_THE_MODEL = ("length", "content_filter", "refusal")
 class Play:
     """One rollout's agent."""
 
-    def __init__(self, harness: "ForeignHarness", episode: Episode, sandbox: Sandbox, worker: str) -> None:
+    def __init__(
+        self, harness: "ForeignHarness", episode: Episode, sandbox: Sandbox, worker: str, started: float
+    ) -> None:
+        """`started`: by the monotonic clock, when the agent's time began."""
         self.harness = harness
         self.episode = episode
         self.sandbox = sandbox
@@ -44,7 +47,7 @@ class Play:
         self.served: list[ServedCall] = []
         self.over = asyncio.Event()
         """The environment ended the episode."""
-        self.started = time.monotonic()
+        self.started = started
 
     async def run(self) -> None:
         """Play to the end. Raises StopEpisode, RolloutFailure, RunIncomplete."""
@@ -89,13 +92,13 @@ class Play:
 
     async def _start(self, visit: Visit, admission: Admission) -> None:
         """Run the agent once, to its end or until it may do no more."""
-        left = self._seconds_left()
+        limit_s, budget = self._limit()
         made = len(self.episode.client.calls)
         running = asyncio.ensure_future(
             self.sandbox.exec(
                 ["python3", "-I", self.worker],
-                stdin=self.harness.job(visit).encoded(visit.workspace),
-                timeout_s=left,
+                stdin=self.harness.job(visit).encoded(visit.workspace, limit_s),
+                timeout_s=limit_s + 3 * GRACE_S,
                 keep_bytes=KEEP_BYTES,
             )
         )
@@ -107,7 +110,8 @@ class Play:
         output = read(result.stdout)
         for event in output.events:
             self.harness.see(event, self.seen)
-        self._conclude(result, output, admission, left, called=len(self.episode.client.calls) > made)
+        stalled = not budget and len(self.episode.client.calls) == made
+        self._conclude(result, output, admission, f"{limit_s:.1f} s", stalled=stalled)
 
     async def _until_over(self, running: "asyncio.Future[ExecResult]", admission: Admission) -> None:
         """Wait until the agent has ended; once it may do no more it is told to, and then made to."""
@@ -127,15 +131,15 @@ class Play:
             for waiting in over:
                 waiting.cancel()
 
-    def _conclude(self, result: ExecResult, output: Output, admission: Admission, left: float, *, called: bool) -> None:
+    def _conclude(self, result: ExecResult, output: Output, admission: Admission, limit: str, *, stalled: bool) -> None:
         if admission.outcome is not None:
             raise admission.outcome
         if self.over.is_set():
             return
-        if result.outcome == "timeout":
-            if not called:
-                raise RolloutFailure(FailureKind.HARNESS_STALLED, f"made no model call within {left:g} s")
-            raise StopEpisode(StopReason.WALL_TIME, f"{left:g} s")
+        if result.outcome == "timeout" or (output.ended is not None and output.ended.late):
+            if stalled:
+                raise RolloutFailure(FailureKind.HARNESS_STALLED, f"it made no model call within {limit}")
+            raise StopEpisode(StopReason.WALL_TIME, limit)
         if result.outcome == "oom":
             raise StopEpisode(StopReason.OUT_OF_MEMORY, output.words())
         ended = output.ended
@@ -165,11 +169,13 @@ class Play:
             self.over.set()
         return result
 
-    def _seconds_left(self) -> float:
-        limit: float = self.harness.parameters.timeout_s
-        if (wall := self.episode.budgets.wall_time_s) is not None:
-            limit = min(limit, wall - MARGIN_S)
-        return max(0.1, limit - (time.monotonic() - self.started))
+    def _limit(self) -> tuple[float, bool]:
+        """Seconds that are left, and whether it is the run's budget that ends them."""
+        spent = time.monotonic() - self.started
+        own: float = self.harness.parameters.timeout_s - spent
+        wall = self.episode.budgets.wall_time_s
+        left = own if wall is None else wall - MARGIN_S - spent
+        return max(0.1, min(own, left)), wall is not None and left <= own
 
 
 def opening(items: Sequence[Item], instructions: str | None) -> tuple[str, str | None]:

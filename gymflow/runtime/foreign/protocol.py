@@ -11,7 +11,7 @@ from gymflow.contracts.trajectory import ToolCall
 from gymflow.models import wire
 
 PID_FILE = "/tmp/.gymflow-worker"
-GRACE_S = 3.0
+GRACE_S = 2.0
 """How long an agent that is told to end may take before it is killed."""
 
 
@@ -49,9 +49,10 @@ class Job:
     ignore: list[str] = field(default_factory=list)
     collect: list[str] = field(default_factory=list)
 
-    def encoded(self, cwd: str) -> bytes:
-        """For the worker's stdin."""
-        return wire.dumps({**asdict(self), "cwd": cwd, "pid_file": PID_FILE, "grace_s": GRACE_S})
+    def encoded(self, cwd: str, limit_s: float) -> bytes:
+        """For the worker's stdin; the agent is ended after `limit_s` seconds."""
+        bounds = {"limit_s": limit_s, "grace_s": GRACE_S}
+        return wire.dumps({**asdict(self), "cwd": cwd, "pid_file": PID_FILE, **bounds})
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +110,11 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a start ended. `left`: processes that it left behind, which the worker ended; `problem`: why it did not begin."""
+    """How a start ended. `late`: it took too long and was made to; `left`: processes that it left behind, which the worker ended;
+    `problem`: why it did not begin."""
 
     exit_code: int
+    late: bool
     left: int
     problem: str | None = None
 
@@ -143,7 +146,7 @@ def read(stdout: bytes) -> Output:
             case "stderr":
                 output.stderr.append(line["line"])
             case "end":
-                output.ended = Ended(line["exit_code"], line["left"], line.get("error"))
+                output.ended = Ended(line["exit_code"], line["late"], line["left"], line.get("error"))
     return output
 
 

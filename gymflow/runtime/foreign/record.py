@@ -70,8 +70,8 @@ class _Completion:
             record.ended_at = max(record.started_at, answered_by.started_at)
             record.timing = "gateway"
         record.output = answer
-        if answer is None:
-            record.status = "not_executed"
+        if answer is None:  # one that had begun was cut off
+            record.status = "not_executed" if record.started_at is None else "error"
         elif (offered := self.counted.offered.get(call.index)) and record.name not in offered and not _spaced(item):
             record.status = "unknown_tool"
         elif span is not None and span.failed:
@@ -79,19 +79,14 @@ class _Completion:
         return record
 
     def _served(self, record: ToolCall) -> ServedCall | None:
-        """The call over MCP that this one became: the same id where the agent says it, else the same tool and arguments."""
-        for served in self.served:
-            if record.call_id and record.call_id in served.meta.values():
-                break
-        else:
-            arguments = _value(record.arguments)
-            for served in self.served:
-                if _is_tool(record.name, served.record.name) and _value(served.record.arguments) == arguments:
-                    break
-            else:
-                return None
-        self.served.remove(served)
-        return served
+        """The call over MCP that this one became: the same tool, and the same id where the agent says it, else the same arguments."""
+        arguments = _value(record.arguments)
+        same = [served for served in self.served if _is_tool(record.name, served.record.name)]
+        named = [served for served in same if record.call_id and record.call_id in served.meta.values()]
+        for served in named or [one for one in same if _value(one.record.arguments) == arguments]:
+            self.served.remove(served)
+            return served
+        return None
 
     def _span(self, record: ToolCall, call: ModelCall) -> Span | None:
         """The agent's own word on a call: by its id, else the first untold one of that name that began after the model asked."""

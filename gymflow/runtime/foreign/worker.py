@@ -1,13 +1,14 @@
 """Runs one foreign agent inside its sandbox: a job as JSON on stdin, events as JSON lines on stdout.
 
     {"argv": [...], "env": {...}, "cwd": "/work", "stdin": null, "files": {"/home/agent/x.toml": "..."}, "remove": ["/home/agent/x"],
-     "ignore": ["\"type\":\"delta\""], "collect": ["/home/agent/sessions/*.jsonl"], "pid_file": "/tmp/worker.pid", "grace_s": 3}
+     "ignore": ["\"type\":\"delta\""], "collect": ["/home/agent/sessions/*.jsonl"], "pid_file": "/tmp/worker.pid", "limit_s": 3600, "grace_s": 2}
 
     {"at": 1764448200.1, "stream": "stdout", "line": "..."}    one line of the agent's, when it came
     {"at": ..., "stream": "file", "name": "...", "line": "..."}  one line of a file that `collect` names, after its end
-    {"at": ..., "stream": "end", "exit_code": 0, "left": 2}     its end, and how many processes it had left behind
+    {"at": ..., "stream": "end", "exit_code": 0, "late": false, "left": 2}  its end, and how many processes it had left behind
 
-A line that has one of the texts of `ignore` is left out. SIGTERM ends the agent: the same signal to its group, then SIGKILL to all.
+A line that has one of the texts of `ignore` is left out. SIGTERM to this process, or `limit_s` seconds, end the agent: the same signal
+to its group, then SIGKILL to all.
 When the agent has ended, so has every process that it started, also one that left its session or parent: this process is their
 reaper. Standard library only: it runs with whatever Python 3 the sandbox has.
 """
@@ -45,7 +46,7 @@ def main() -> int:
         )  # fmt: skip
     except OSError as error:
         code = 127 if isinstance(error, FileNotFoundError) else 126
-        say.event("end", exit_code=code, left=0, error=str(error))
+        say.event("end", exit_code=code, late=False, left=0, error=str(error))
         return code
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
@@ -54,7 +55,7 @@ def main() -> int:
         threads.append(threading.Thread(target=feed, args=(agent.stdin, job["stdin"])))
     for thread in threads:
         thread.start()
-    status = ended(agent, stopping, job["grace_s"])
+    status, late = ended(agent, stopping, job["limit_s"], job["grace_s"])
     code = status if status >= 0 else 128 - status
     left = reap()
     for thread in threads:
@@ -63,7 +64,7 @@ def main() -> int:
         for path in sorted(Path("/").glob(pattern.lstrip("/"))):
             with path.open("rb") as file:
                 say.lines("file", file, name=str(path))
-    say.event("end", exit_code=code, left=left)
+    say.event("end", exit_code=code, late=late, left=left)
     return code
 
 
@@ -95,21 +96,23 @@ def feed(sink: object, text: str) -> None:
         pass
 
 
-def ended(agent: "subprocess.Popen[bytes]", stopping: threading.Event, grace_s: float) -> int:
-    """The agent's exit code, once it has ended by itself or has been stopped."""
-    while not stopping.is_set():
+def ended(
+    agent: "subprocess.Popen[bytes]", stopping: threading.Event, limit_s: float, grace_s: float
+) -> tuple[int, bool]:
+    """The agent's exit status, once it has ended by itself or has been made to, and whether it took too long."""
+    deadline = time.monotonic() + limit_s
+    while not stopping.is_set() and time.monotonic() < deadline:
         try:
-            return agent.wait(0.02)
+            return agent.wait(0.05), False
         except subprocess.TimeoutExpired:
-            stopping.wait(0.02)
+            pass
+    late = not stopping.is_set()
     try:
         os.killpg(agent.pid, signal.SIGTERM)
-        return agent.wait(grace_s)
-    except ProcessLookupError:
-        return agent.wait()
-    except subprocess.TimeoutExpired:
+        return agent.wait(grace_s), late
+    except (ProcessLookupError, subprocess.TimeoutExpired):
         agent.kill()
-        return agent.wait()
+        return agent.wait(), late
 
 
 def reap() -> int:
