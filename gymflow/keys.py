@@ -104,13 +104,17 @@ def rollout_key(
     return digest([agent, task, row_sampling, seed, repeat, occurrence])
 
 
-def evidence_digest(evidence: EvidenceRecord) -> str:
-    """What a verifier may read. Computed once, when the rollout ends, and stored with it."""
+def evidence_json(evidence: EvidenceRecord) -> bytes:
+    """The evidence as what its digest is over."""
     try:
-        written = evidence.model_dump_json().encode()
+        return evidence.model_dump_json().encode()
     except PydanticSerializationError:  # a lone surrogate in what the model said
-        written = canonical_json(evidence.model_dump(mode="json"))
-    return hashlib.sha256(written).hexdigest()
+        return canonical_json(evidence.model_dump(mode="json"))
+
+
+def evidence_digest(evidence: EvidenceRecord | bytes) -> str:
+    """What a verifier may read, or its `evidence_json`. Computed once, when the rollout ends, and stored with it."""
+    return hashlib.sha256(evidence if isinstance(evidence, bytes) else evidence_json(evidence)).hexdigest()
 
 
 def verdict_key(*, rollout_id: str, evidence_digest: str, judged_digest: str, fields_digest: str) -> str:

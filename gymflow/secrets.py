@@ -2,6 +2,7 @@
 
     api_key: ${env:OPENAI_API_KEY}      an environment variable
     api_key: ${file:/run/secrets/key}   the contents of a file, without the newline at its end
+    api_key: ${prefect:model-key}       a Secret block of Prefect's (see tasks/secrets.py)
 
 Configurations keep the reference; only the part that sends the secret calls `resolve`. A `Redactor` knows the values that
 the references of a configuration resolve to, and those of environment variables whose names speak of secrets.
@@ -114,6 +115,23 @@ def mask(config: Any) -> Any:
     return Redactor().config(_plain(config))
 
 
+def written_out(config: Any) -> list[str]:
+    """Where a configuration holds secrets themselves instead of references, as paths such as `models.policy.base_url`."""
+    plain = _plain(config)
+    return [".".join(path) for path in _differing(plain, mask(plain), ())]
+
+
+def _differing(one: Any, other: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if isinstance(one, Mapping):
+        for key, value in one.items():
+            yield from _differing(value, other[key], (*path, str(key)))
+    elif isinstance(one, list):
+        for index, value in enumerate(one):
+            yield from _differing(value, other[index], (*path, str(index)))
+    elif one != other:
+        yield path
+
+
 class Redactor:
     """Removes known secret values, and what looks like a secret, from text and JSON."""
 
@@ -121,6 +139,7 @@ class Redactor:
         known = {value for value in values if len(value) >= MIN_LENGTH}
         known |= {quote(value, safe="") for value in known}
         self._values = sorted(known, key=lambda value: (-len(value), value))
+        self._bytes = [value.encode() for value in self._values if _encodable(value)]
         self._encoded = [orjson.dumps(value)[1:-1] for value in self._values if _encodable(value)]
 
     @classmethod
@@ -143,7 +162,7 @@ class Redactor:
         text = self.values(text)
         for needle, pattern, replacement in _SHAPES:
             if needle in text:
-                text = pattern.sub(replacement, text)
+                text = pattern.sub(lambda found: _masked(found, replacement), text)  # noqa: B023
         return text
 
     def values(self, text: str) -> str:
@@ -154,7 +173,7 @@ class Redactor:
         return text
 
     def json(self, value: Any) -> Any:
-        """Every string of a JSON value through `values`; the value itself if there was nothing to remove."""
+        """Every string of a JSON value through `values`, keys included; the value itself if there was nothing to remove."""
         if not self._values:
             return value
         try:
@@ -162,7 +181,14 @@ class Redactor:
                 return value
         except TypeError:
             pass  # a lone surrogate or a large integer; the slow way copes with them
-        return _rebuilt(value, lambda _, text: self.values(text))
+        return _cleaned(value, self.values)
+
+    def data(self, content: bytes) -> bytes:
+        """Known values in bytes of any kind, masked at their own length, so that what holds them keeps its layout."""
+        for value in self._bytes:
+            if value in content:
+                content = content.replace(value, b"*" * len(value))
+        return content
 
     def found_in(self, data: bytes) -> bool:
         """Whether JSON bytes hold a known value; microseconds for a few kilobytes."""
@@ -174,8 +200,13 @@ class Redactor:
 
     def _config_string(self, name: str | None, text: str) -> str:
         if name is not None and is_secret_name(name) and text:
-            return text if _REFERENCE.fullmatch(text) else MASK
+            return text if _REFERENCE.search(text) else MASK
         return self.text(text)
+
+
+def _masked(found: re.Match[str], replacement: str) -> str:
+    """What is shaped like a secret, masked; a reference is none."""
+    return found.group() if _REFERENCE.search(found.group()) else found.expand(replacement)
 
 
 def _encodable(value: str) -> bool:
@@ -204,6 +235,14 @@ def _strings(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for element in value:
             yield from _strings(element)
+
+
+def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Mapping):
+        return {clean(key) if isinstance(key, str) else key: _cleaned(one, clean) for key, one in value.items()}
+    return [_cleaned(one, clean) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _rebuilt(value: Any, change: Callable[[str | None, str], str], name: str | None = None) -> Any:

@@ -88,9 +88,10 @@ class ModelClient:
         try:
             response = await upstream.call(request, record, self, sink)
         except ContextOverflow as overflow:
-            record.error_message = str(overflow)
-            raise StopEpisode(StopReason.CONTEXT_OVERFLOW, str(overflow)) from overflow
+            words = record.error_message = self._redactor.text(str(overflow))
+            raise StopEpisode(StopReason.CONTEXT_OVERFLOW, words) from overflow
         except ModelError as error:
+            record.error_message = self._redactor.text(error.message)
             raise RolloutFailure(error.kind, error.message, cause=error) from error
         self._finish(record, response, upstream)
         history.add(record.index, place.parent, request.input[place.covered :], response.output, request.instructions)
@@ -99,7 +100,9 @@ class ModelClient:
 
     def continues(self, request: ModelRequest, role: str = AGENT_ROLE) -> int:
         """How many of a request's leading items earlier calls saw and said; 0 where it begins anew."""
-        return self._histories[role].place(request.input, request.instructions).covered if role in self._histories else 0
+        return (
+            self._histories[role].place(request.input, request.instructions).covered if role in self._histories else 0
+        )
 
     def dialect(self, role: str = AGENT_ROLE) -> Dialect | None:
         """The dialect in which requests of a role can be passed on as they are."""
@@ -134,9 +137,9 @@ class ModelClient:
             turn=turn,
             parent=parent,
             new_input=self._redactor.json(request.input[place.covered :]),
-            instructions=request.instructions if parent is None else None,
+            instructions=self._redactor.json(request.instructions) if parent is None else None,
             tools_digest=tools_digest(request.tools),
-            parameters=call_parameters(request),
+            parameters=self._redactor.json(call_parameters(request)),
             model=upstream.spec.model,
             status="error",
             error_message="the call had not been answered when the rollout ended",

@@ -10,7 +10,7 @@ from gymflow.runtime.judging import ROLE as JUDGE
 from gymflow.runtime.planning import Planner
 from gymflow.runtime.reusing import require_pinned
 from gymflow.runtime.spent import require_prices
-from gymflow.secrets import mask
+from gymflow.secrets import mask, written_out
 from gymflow.store import Store
 from gymflow.store.decisions import find_decision
 from gymflow.store.lease import Lease
@@ -36,6 +36,7 @@ async def prepare(
     if config.reuse == "store":
         require_pinned(gateway, config.models_sampled)
     planner = Planner(config, registry, gateway.identities())
+    require_references(config)
     require_prices(config, gateway)
     await gateway.preflight()
     if store.layout.run(run_id).document.exists():
@@ -56,6 +57,16 @@ async def prepare(
     document = planner.document(run_id).model_copy(update={"tests_decision": tested})
     store.create_run(document, tasks, planner.rollouts())
     return store.run(run_id).planned()
+
+
+def require_references(config: RunConfig) -> None:
+    """A run keeps its configuration with secrets masked, and is played from it: a secret that is written out could not be used.
+    Raises InputError that names the fields."""
+    if found := written_out({"models": config.model_dump(mode="json")["models"]}):
+        raise InputError(
+            f"{', '.join(found)}: a secret is written out; export it, and refer to it as ${{env:NAME}}, also within a URL or a "
+            "header, such as http://user:${env:NAME}@host/v1"
+        )
 
 
 def _tie(store: Store, run_id: str, tested: str | None) -> None:

@@ -27,6 +27,7 @@ from gymflow.runtime.plugins import own_doing
 from gymflow.runtime.sandboxing import EpisodeSandbox, episode_sandbox
 from gymflow.runtime.scoring import score
 from gymflow.sandboxes.labels import ROLLOUT, RUN
+from gymflow.secrets import Redactor
 from gymflow.store.layout import rollout_id
 from gymflow.verifiers import Evidence
 
@@ -58,7 +59,7 @@ class Player:
 
     async def judge(self, record: RolloutRecord, task: RunTask, environment: RunEnvironment) -> VerdictRecord:
         """The verdict on a completed rollout."""
-        return await score(
+        verdict = await score(
             run_id=self.run_id,
             rollout_id=record.rollout.rollout_id,
             verdict_set=self.verdict_set,
@@ -68,6 +69,9 @@ class Player:
             environment=environment,
             timeout_s=self.limits.verifier_timeout_s,
         )
+        if verdict.failure_message is None:
+            return verdict
+        return verdict.model_copy(update={"failure_message": self.gateway.redactor.text(verdict.failure_message)})
 
     async def play(
         self, planned: PlannedRollout, task: RunTask, environment: RunEnvironment, agent: RunAgent
@@ -83,8 +87,9 @@ class Player:
                 failure: RolloutFailure | None = None
             except RolloutFailure as error:
                 failure = error
+                message = self.gateway.redactor.text(error.message)
                 attempts.append(
-                    Attempt(failure=error.kind, message=error.message, started_at=begun, duration_s=time.time() - begun)
+                    Attempt(failure=error.kind, message=message, started_at=begun, duration_s=time.time() - begun)
                 )
             if failure is None or failure.kind not in RETRYABLE or len(attempts) >= self.limits.max_attempts:
                 return await attempt.record(started, attempts, failure)
@@ -174,6 +179,9 @@ class _Attempt:
         else:
             episode.stop(StopReason.FINISHED)
 
+    async def _stored(self, content: bytes) -> str:
+        return await self.player.put_artifact(self.player.gateway.redactor.data(content))
+
     async def record(self, started: float, attempts: list[Attempt], failure: RolloutFailure | None) -> RolloutRecord:
         """What the rollout leaves behind."""
         calls = self.client.calls if self.client else []
@@ -185,8 +193,10 @@ class _Attempt:
             trajectory=trajectory,
             response={"output": _last_output(calls)},
             snapshot=self.snapshot.state if self.snapshot else None,
-            artifacts={name: await self.player.put_artifact(content) for name, content in artifacts.items()},
+            artifacts={name: await self._stored(content) for name, content in artifacts.items()},
         )
+        redactor = self.player.gateway.redactor
+        evidence, written = without_secrets(evidence, redactor)
         return RolloutRecord(
             rollout=Rollout(
                 run_id=self.player.run_id,
@@ -204,7 +214,7 @@ class _Attempt:
                 status=Status.COMPLETED if failure is None else Status.FAILED,
                 stop_reason=trajectory.stop_reason,
                 failure=failure.kind if failure else None,
-                failure_message=failure.message if failure else None,
+                failure_message=redactor.text(failure.message) if failure else None,
                 started_at=started,
                 duration_s=time.time() - started,
                 turns=len(trajectory.turns),
@@ -213,13 +223,22 @@ class _Attempt:
                 usage=total_usage(calls),
                 cost_usd=self.client.cost_usd if self.client else None,
                 sampled_in=self.player.run_id,
-                evidence_digest=keys.evidence_digest(evidence),
+                evidence_digest=keys.evidence_digest(written),
                 weight_version=self.player.weight_version,
             ),
             evidence=evidence,
             model_calls=calls,
             attempts=attempts,
         )
+
+
+def without_secrets(evidence: EvidenceRecord, redactor: Redactor) -> tuple[EvidenceRecord, bytes]:
+    """Evidence in which no tool output, snapshot or message shows a known secret, and its JSON."""
+    written = keys.evidence_json(evidence)
+    if not redactor.found_in(written):
+        return evidence, written
+    clean = EvidenceRecord.model_validate(redactor.json(evidence.model_dump(mode="json")))
+    return clean, keys.evidence_json(clean)
 
 
 def model_request(task: Task, agent: RunAgent) -> ModelRequest:
