@@ -45,6 +45,7 @@ def workspace_of(evidence: Evidence, base: Mapping[str, bytes]) -> dict[str, byt
     )
     if patch is None:
         patch = fenced(evidence.final_text, ("diff", "patch"))
+        patch = patch and patch.rstrip("\n") + "\n"
     if patch is None or not base:
         raise NoWorkspace("no `workspace` or `patch` artifact, and no diff in the answer")
     return apply(patch, base)
@@ -143,6 +144,11 @@ def _hunk(lines: list[str], at: int, old: int, new: int) -> tuple[list[str], lis
                 if kind in kinds and side:
                     side[-1] = side[-1].rstrip("\n")
             at += 1
+    while (
+        at == len(lines) and len(before) < old and len(after) < new
+    ):  # blank lines at the end, which an answer has lost
+        before.append("\n")
+        after.append("\n")
     return before, after, at
 
 
