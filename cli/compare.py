@@ -8,8 +8,7 @@ from cli.choosing import existing_store
 from cli.recording import recording
 from cli.sheets import put_sheets
 from cli.terminal import one_line, print_json, results
-from gymflow.analysis.compare import headline
-from gymflow.analysis.sheets import comparison_sheets
+from gymflow.analysis.comparison_sheets import comparison_sheets, headlines, warnings
 from gymflow.contracts.comparison import Comparison
 from gymflow.errors import GateFailed
 from gymflow.store import Store
@@ -49,15 +48,10 @@ def compare_runs(
 
 def put_comparison(console: Console, report: Comparison) -> None:
     """What differs first, then the tables."""
-    several = len(report.candidates) > 1
-    lines = {
-        headline(report.label(line) if several else "", line.varies, line.details): None for line in report.candidates
-    }
-    for line in lines:
+    for line in headlines(report):
         console.print(one_line(line), style="italic", soft_wrap=True)
-    for candidate in report.candidates:
-        for warning in candidate.warnings:
-            console.print(f"{one_line(report.label(candidate))}: {one_line(warning)}", style="yellow", soft_wrap=True)
+    for warning in warnings(report):
+        console.print(one_line(warning), style="yellow", soft_wrap=True)
     console.print()
     put_sheets(console, comparison_sheets(report))
     folder = f"{report.store}/runs/{report.candidates[-1].run_id}/reports"

@@ -77,6 +77,8 @@ def main() -> None:
     """Run the command and turn what it raises into an exit code and at most one message."""
     signal.signal(signal.SIGINT, _interrupted)
     logging.basicConfig(format="gym: %(message)s", level=logging.WARNING)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(_unexpected)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # an encoding that lacks a character is no reason to fail
@@ -102,6 +104,11 @@ def main() -> None:
     except BrokenPipeError:
         # The reader of our output has gone (`gym runs | head`); Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _unexpected(record: logging.LogRecord) -> bool:
+    """Errors that end the command with a message of ours need no traceback of Prefect's before it."""
+    return not (record.exc_info and isinstance(record.exc_info[1], (InputError, RunIncomplete, GateFailed)))
 
 
 def _require_text(argument: str, number: int) -> None:

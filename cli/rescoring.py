@@ -64,7 +64,7 @@ def print_reverification(report: Reverification) -> None:
         if change.code_diff:
             console.print(f"\n{change.environment}: the verifier's code", style="bold", soft_wrap=True)
             console.print(plain(change.code_diff), soft_wrap=True)
-        elif change.code_changed:
+        elif change.code_changed and change.verifier[0] == change.verifier[1]:
             console.print(f"\n{change.environment}: the verifier's earlier code was not kept", soft_wrap=True)
 
 

@@ -10,24 +10,18 @@ from tasks import in_flow_run
 
 
 async def publish(key: str, sheets: Iterable[Sheet], plots: Iterable[Path] = (), *, lead: str = "") -> None:
-    """One markdown artifact with all tables, and an image for each plot. `key` names the series that the UI shows the latest of,
-    such as `scorecard-mcqa`; `lead` stands before the tables."""
+    """One markdown artifact with all tables and plots (PNG). `key` names the series that the UI shows the latest of, such as
+    `scorecard-mcqa`; the lines of `lead` stand before the tables, each a paragraph."""
     if not in_flow_run():
         return
-    from prefect.artifacts import acreate_image_artifact, acreate_markdown_artifact
+    from prefect.artifacts import acreate_markdown_artifact
 
-    key = slug(key)
-    await acreate_markdown_artifact(markdown(sheets, lead), key=key)
-    for plot in plots:
-        data = base64.b64encode(plot.read_bytes()).decode()
-        await acreate_image_artifact(
-            image_url=f"data:image/png;base64,{data}", key=f"{key}-{slug(plot.stem)}", description=plot.stem
-        )
+    await acreate_markdown_artifact("\n".join([markdown(sheets, lead), *map(_image, plots)]), key=slug(key))
 
 
 def markdown(sheets: Iterable[Sheet], lead: str = "") -> str:
     """The tables as GitHub's markdown."""
-    parts = [f"{_escaped(lead)}\n"] if lead else []
+    parts = [f"{_escaped(line)}\n" for line in lead.splitlines()]
     for sheet in sheets:
         rule = "|".join(["---", *["---:"] * (len(sheet.columns) - 1)])
         rows = [_row(sheet.columns), f"|{rule}|", *map(_row, sheet.rows)]
@@ -38,6 +32,11 @@ def markdown(sheets: Iterable[Sheet], lead: str = "") -> str:
 def slug(text: str) -> str:
     """Lower-case letters, digits and dashes: all that an artifact's key may have."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "report"
+
+
+def _image(plot: Path) -> str:
+    data = base64.b64encode(plot.read_bytes()).decode()
+    return f"![{_escaped(plot.stem)}](data:image/png;base64,{data})\n"
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from gymflow.analysis.compare import Settings, compare, headline, parse_gate, read_gates
-from gymflow.analysis.sheets import comparison_sheets
+from gymflow.analysis.compare import Settings, compare, parse_gate, read_gates
+from gymflow.analysis.comparison_sheets import comparison_sheets, headlines, warnings
 from gymflow.contracts.comparison import Comparison
 from gymflow.paths import store_root
 from gymflow.store import Store
@@ -27,6 +27,6 @@ async def compare_runs(
     conditions = [*(read_gates(Path(gates_file)) if gates_file else []), *map(parse_gate, gates)]
     settings = Settings() if effect is None else Settings(effect=effect)
     report = compare(place, base, candidates, by=by, gates=conditions, settings=settings, verdict_set=verdict_set)
-    lead = "\n".join(headline(report.label(line), line.varies, line.details) for line in report.candidates)
+    lead = "\n".join([*headlines(report), *warnings(report)])
     await publish(f"comparison-{report.base_name}", comparison_sheets(report), lead=lead)
     return report

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gymflow.analysis.sheets import Sheet, interval, number, share
-from gymflow.contracts.reverification import Agreement, Flip, Reverification, VerifierChange
+from gymflow.contracts.reverification import Agreement, Flip, Reverification, ReverifyLine, VerifierChange
 
 FLIPS_SHOWN = 50
 REASON_WIDTH = 100
@@ -14,34 +14,36 @@ def reverify_sheets(report: Reverification) -> Iterator[Sheet]:
     """Scores side by side, what changed, flips, refusals, agreement with labels."""
     yield Sheet(
         headline(report),
-        (
-            "environment, agent",
-            "old",
-            "new",
-            "difference [95 %]",
-            "p",
-            "rollouts",
-            "gained",
-            "lost",
-            "recovered",
-            "without",
-        ),
+        ("environment, agent", "old", "new", "difference [95 %]", "p", "rollouts", "passes gained, lost"),
         [
             (
-                f"{line.environment}, {line.agent}",
+                _name(line),
                 number(line.old_score),
                 number(line.new_score),
-                f"{_signed(line.difference.value)} {interval(line.difference.interval)}".rstrip(),
-                number(line.p),
+                f"{_signed(line.difference.value)} {interval(line.difference.interval, sign='+')}".rstrip(),
+                number(line.p, 4),
                 str(line.rollouts),
-                str(line.gained),
-                str(line.lost),
-                str(line.recovered),
-                str(line.without),
+                f"{line.gained}, {line.lost}",
             )
             for line in report.lines
         ],
     )
+    if any(line.recovered or line.without for line in report.lines):
+        yield Sheet(
+            "rollouts with a reward in one set alone",
+            ("environment, agent", "old headline", "new headline", "recovered", "without a reward now", "of them new"),
+            [
+                (
+                    _name(line),
+                    number(line.old_headline),
+                    number(line.new_headline),
+                    str(line.recovered),
+                    str(line.without),
+                    str(line.newly_without),
+                )
+                for line in report.lines
+            ],
+        )
     if changed := [row for change in report.changes for row in _changed(change)]:
         yield Sheet("what judges otherwise", ("environment", "what", "before", "now"), changed)
     if report.flips:
@@ -111,6 +113,10 @@ def _agreement(found: Agreement) -> Sheet:
             ("pass rate, corrected", share(found.corrected_pass_rate)),
         ],
     )
+
+
+def _name(line: ReverifyLine) -> str:
+    return f"{line.environment}, {line.agent}"
 
 
 def _flip(flip: Flip) -> str:

@@ -152,7 +152,9 @@ def _changes(
         before = old.judged.get(label) if old else None
         if old is None or before is None:
             continue
-        same_code = before.code_digest == after.code_digest and before.verifier == after.verifier
+        same_verifier = before.verifier == after.verifier
+        same_code = same_verifier and before.code_digest == after.code_digest
+        comparable = same_verifier and not same_code
         parameters = _parameters(old, label, document), new.parameters.get(label) or old.parameters.get(label) or {}
         changes.append(
             VerifierChange(
@@ -161,13 +163,13 @@ def _changes(
                 version=(before.version, after.version),
                 code_digest=(before.code_digest, after.code_digest),
                 code_changed=not same_code,
-                code_diff=None if same_code else _diff(old.code.get(label), new.code.get(label), read_artifact),
+                code_diff=_diff(old.code.get(label), new.code.get(label), read_artifact) if comparable else None,
                 parameters={
                     name: (parameters[0].get(name), parameters[1].get(name))
                     for name in sorted(parameters[0].keys() | parameters[1].keys())
                     if parameters[0].get(name) != parameters[1].get(name)
                 }
-                if before.verifier == after.verifier
+                if same_verifier
                 else {},
                 judge=(before.judge, after.judge),
             )

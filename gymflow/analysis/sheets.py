@@ -2,23 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from gymflow.contracts.comparison import CandidateLine, Comparison, Difference
 from gymflow.contracts.estimate import Estimate, Interval
 from gymflow.contracts.merge import MergeReport
 from gymflow.contracts.profile import AtK, Costs, Profile, ProfileLine, Quantiles
 from gymflow.contracts.report import Scorecard, ScoreLine
 
 Cells = Sequence[str]
-FLIPS_SHOWN = 10
-PREDICTIONS = {
-    "came": "yes",
-    "came_in_part": "in part",
-    "not_shown": "not shown",
-    "got_worse": "no, it got worse",
-    "not_comparable": "cannot be told",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +25,9 @@ def number(value: float | None, digits: int = 3) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def interval(found: Interval | None, digits: int = 3) -> str:
-    """`[low, high]`, or nothing where it is undefined."""
-    return "" if found is None else f"[{found.low:.{digits}f}, {found.high:.{digits}f}]"
+def interval(found: Interval | None, sign: str = "") -> str:
+    """`[low, high]`, or nothing where it is undefined; with `sign="+"` also positive ends have theirs."""
+    return "" if found is None else f"[{found.low:{sign}.3f}, {found.high:{sign}.3f}]"
 
 
 def estimate(found: Estimate) -> str:
@@ -59,18 +49,15 @@ def scorecard_sheets(card: Scorecard) -> Iterator[Sheet]:
     """The lines of a scorecard."""
     yield Sheet(
         f"{card.name}: run {card.run_id}",
-        ("environment", "agent", "score ± SE [95 %]", "pass@k", "tasks", "scored", "failed", "missing", "unverified"),
+        ("environment, agent", "score ± SE [95 %]", "pass@k", "tasks", "scored", "without a score"),
         [
             (
-                line.environment,
-                line.agent,
+                _name(line),
                 _score(line),
                 ", ".join(f"@{k} {value:.3f}" for k, value in line.pass_at.items()),
                 str(line.tasks),
                 f"{line.scored} of {line.rollouts}",
-                str(line.failed),
-                str(line.missing),
-                str(line.unverified),
+                _lost(line),
             )
             for line in card.lines
         ],
@@ -89,10 +76,6 @@ def profile_sheets(profile: Profile) -> Iterator[Sheet]:
             "by cluster",
             "t",
             "bootstrap",
-            "pass rate",
-            "tasks",
-            "coverage",
-            "bounds",
         ),
         [
             (
@@ -102,6 +85,16 @@ def profile_sheets(profile: Profile) -> Iterator[Sheet]:
                 number(line.score.standard_error) if line.score.groups != line.score.tasks else "-",
                 interval(line.score_t),
                 interval(line.score_bootstrap),
+            )
+            for line in profile.lines
+        ],
+    )
+    yield Sheet(
+        "of what: rollouts that are not scored are in no mean",
+        ("environment, agent", "pass rate", "tasks", "coverage", "score if the others had the least or the most"),
+        [
+            (
+                _name(line),
                 estimate(line.pass_rate),
                 f"{line.score.tasks} of {line.tasks}",
                 f"{line.scored} of {line.rollouts} ({share(line.coverage)})",
@@ -112,158 +105,6 @@ def profile_sheets(profile: Profile) -> Iterator[Sheet]:
     )
     for line in profile.lines:
         yield from _line_sheets(line)
-
-
-def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
-    """All tables of a comparison: candidates as rows, so that an ablation over one field is one table."""
-    lines = comparison.candidates
-    first = lines[0]
-    yield Sheet(
-        f"against {comparison.base_name}: run {comparison.base_run_id}, {comparison.base_agent}",
-        (
-            "run",
-            "score",
-            f"difference [{100 * comparison.confidence:g} %]",
-            "SE",
-            "p",
-            "p (Holm)",
-            "pass rate",
-            "tokens",
-            "seconds",
-            "tasks",
-        ),
-        [
-            (
-                f"{_base_label(comparison)} (base)",
-                number(first.score.base),
-                "",
-                "",
-                "",
-                "",
-                number(first.pass_rate.base),
-                *_spent(first.costs, "base"),
-                "",
-            ),
-            *(
-                (
-                    comparison.label(line),
-                    number(line.score.candidate),
-                    difference(line.score),
-                    number(line.score.standard_error),
-                    f"{number(line.test.p, 4)} {line.test.name}",
-                    number(line.test.p_holm, 4),
-                    number(line.pass_rate.candidate),
-                    *_spent(line.costs, "candidate"),
-                    str(line.score.tasks),
-                )
-                for line in lines
-            ),
-        ],
-    )
-    if tested := [(line, line.prediction) for line in lines if line.prediction is not None]:
-        yield Sheet(
-            "decisions that these runs test",
-            ("decision", "run", "intervention", "predicted at most", "came", "because"),
-            [
-                (
-                    found.decision_id,
-                    line.run_id,
-                    f"{found.intervention} ({found.environment})",
-                    "-" if found.predicted is None else f"{found.predicted:+.3f}",
-                    PREDICTIONS[found.outcome],
-                    found.detail,
-                )
-                for line, found in tested
-            ],
-        )
-    for line in lines:
-        yield from _candidate_sheets(comparison.label(line), line)
-    if comparison.gates:
-        yield Sheet(
-            "gates",
-            ("gate", "run", "observed", "result"),
-            [
-                (
-                    gate.gate,
-                    gate.run_id,
-                    "-" if gate.observed is None else f"{gate.observed:.4g}",
-                    "holds" if gate.passed else "FAILED" + (f": {gate.reason}" if gate.reason else ""),
-                )
-                for gate in comparison.gates
-            ],
-        )
-
-
-def _base_label(comparison: Comparison) -> str:
-    own = all(line.run_id == comparison.base_run_id for line in comparison.candidates)
-    return comparison.base_agent if own else comparison.base_name
-
-
-def _spent(costs: dict[str, Difference], side: Literal["base", "candidate"]) -> Cells:
-    """Tokens and seconds of a rollout on one side."""
-    tokens = [getattr(costs[name], side) for name in ("prompt_tokens", "completion_tokens")]
-    known = [one for one in tokens if one is not None]
-    return whole(sum(known) if known else None), number(getattr(costs["duration_s"], side), 2)
-
-
-def _candidate_sheets(label: str, line: CandidateLine) -> Iterator[Sheet]:
-    overlap, power = line.overlap, line.power
-    gap = "" if power.reason is None else f" ({power.reason})"
-    yield Sheet(
-        f"{label}, run {line.run_id}: what was compared",
-        ("", "value"),
-        [
-            ("tasks on both sides, scored on both", f"{overlap.tasks}, {overlap.scored}"),
-            ("tasks of the base alone, of the candidate alone", f"{overlap.only_base}, {overlap.only_candidate}"),
-            ("samples shared", str(overlap.shared_samples)),
-            ("standard error paired, clustered, unpaired", _errors(line)),
-            ("correlation of the two sides", number(line.correlation)),
-            ("tasks that pass more often, less often", f"{line.test.gained}, {line.test.lost}"),
-            ("least difference that this size would find", number(power.detectable)),
-            (f"to find {power.effect:g}: tasks at these repeats", whole(power.tasks_needed)),
-            (f"to find {power.effect:g}: repeats of these tasks", whole(power.repeats_needed) + gap),
-        ],
-    )
-    environments = [one for one in line.slices if one.by == "environment"]
-    slices = [one for one in line.slices if one.by != "environment" or len(environments) > 1]
-    if slices:
-        yield Sheet(
-            f"{label}: slices",
-            ("slice", "base", "candidate", "difference", "p", "tasks"),
-            [
-                (
-                    f"{one.by}={one.value}",
-                    number(one.score.base),
-                    number(one.score.candidate),
-                    difference(one.score),
-                    number(one.score.p, 4),
-                    str(one.score.tasks),
-                )
-                for one in slices
-            ],
-        )
-    costs = {name: one for name, one in line.costs.items() if one.tasks}
-    if costs:
-        yield Sheet(
-            f"{label}: cost of a rollout",
-            ("", "base", "candidate", "difference", "p"),
-            [
-                (name, f"{one.base:.4g}", f"{one.candidate:.4g}", _cost(one), number(one.p, 4))
-                for name, one in costs.items()
-                if one.base is not None
-            ],
-        )
-    if line.flips.listed:
-        shown = line.flips.listed[:FLIPS_SHOWN]
-        yield Sheet(
-            f"{label}: flips, {line.flips.gained} gained and {line.flips.lost} lost"
-            + (f" (the widest {len(shown)})" if len(shown) < line.flips.gained + line.flips.lost else ""),
-            ("task", "environment", "direction", "base", "candidate"),
-            [
-                (flip.task_id, flip.environment, flip.direction, number(flip.base, 2), number(flip.candidate, 2))
-                for flip in shown
-            ],
-        )
 
 
 def merge_sheets(report: MergeReport) -> Iterator[Sheet]:
@@ -303,30 +144,16 @@ def merge_sheets(report: MergeReport) -> Iterator[Sheet]:
         )
 
 
+def _lost(line: ScoreLine) -> str:
+    """Rollouts that are in no mean, by what became of them."""
+    kinds = {"failed": line.failed, "missing": line.missing, "unverified": line.unverified}
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count) or "-"
+
+
 def _score(line: ScoreLine) -> str:
     """With standard error and interval; the error is left out where all tasks came to the same: it would say ± 0."""
     error = f" ± {number(line.standard_error)}" if line.standard_error else ""
     return f"{number(line.score)}{error} {interval(line.interval)}".rstrip()
-
-
-def difference(found: Difference) -> str:
-    """Signed, with its interval."""
-    if found.difference is None:
-        return "-"
-    ends = found.interval
-    return f"{found.difference:+.3f}" + ("" if ends is None else f" [{ends.low:+.3f}, {ends.high:+.3f}]")
-
-
-def _cost(found: Difference) -> str:
-    if found.difference is None:
-        return "-"
-    part = f" ({100 * found.difference / abs(found.base):+.1f} %)" if found.base else ""
-    return f"{found.difference:+.4g}{part}"
-
-
-def _errors(line: CandidateLine) -> str:
-    clustered = line.score.standard_error if line.score.groups != line.score.tasks else None
-    return ", ".join(number(one) for one in (line.score.paired_error, clustered, line.unpaired_error))
 
 
 def _line_sheets(line: ProfileLine) -> Iterator[Sheet]:
@@ -356,9 +183,9 @@ def _line_sheets(line: ProfileLine) -> Iterator[Sheet]:
     )
     variance = line.variance
     yield Sheet(
-        f"{name}: variance of the reward",
-        ("between tasks", "within a task", ""),
-        [(number(variance.between_tasks, 4), number(variance.within_task, 4), variance.reason or "")],
+        f"{name}: variance of the reward" + (f" ({variance.reason})" if variance.reason else ""),
+        ("between tasks", "within a task"),
+        [(number(variance.between_tasks, 4), number(variance.within_task, 4))],
     )
     if line.components:
         yield Sheet(
@@ -432,5 +259,5 @@ def _at(found: AtK | None) -> str:
     return "-" if found is None else estimate(found.estimate)
 
 
-def _name(line: ProfileLine) -> str:
+def _name(line: ProfileLine | ScoreLine) -> str:
     return f"{line.environment}, {line.agent}"

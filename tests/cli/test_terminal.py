@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import shlex
 import subprocess
 import sys
@@ -14,8 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from cli.main import _unexpected
 from cli.tables import put_table
 from cli.terminal import one_line, plain
+from gymflow.errors import GateFailed
 from gymflow.store import Store
 from tests.cli.conftest import Terminal
 from tests.conftest import Ran
@@ -82,3 +85,11 @@ def test_a_terminal_without_unicode_and_a_reader_that_leaves_are_no_errors(
     command = shlex.join([sys.executable, "-m", "cli.main", "sql", "select range from range(200000)"])
     left = subprocess.run(f"{command} | head -1", shell=True, capture_output=True, text=True, check=True, timeout=120)
     assert (left.stdout, left.stderr) == ("0\n", "")
+
+
+def test_errors_that_end_in_a_message_log_no_traceback() -> None:
+    def record(error: Exception) -> logging.LogRecord:
+        return logging.LogRecord("prefect", logging.ERROR, "", 0, "raised", (), (type(error), error, None))
+
+    assert not _unexpected(record(GateFailed("1 of 1 gates failed")))
+    assert _unexpected(record(ValueError("a fault of ours")))

@@ -11,6 +11,10 @@ def test_a_sheet_is_a_table_of_github_markdown() -> None:
     assert text == ("two agents\n\n### scores\n\n| agent | score |\n|---|---:|\n| simple | 0.5 |\n| other | 1.0 |\n")
 
 
+def test_every_line_of_the_lead_is_a_paragraph_of_its_own() -> None:
+    assert markdown([], lead="one varies: model\ntwo varies: prompt") == "one varies: model\n\ntwo varies: prompt\n"
+
+
 @pytest.mark.parametrize(
     "name", ["a|b", "<script>alert(1)</script>", "![x](http://example.invalid)", "two\nlines", "`code`"]
 )

@@ -65,7 +65,9 @@ class Gate:
             return value, None
         if self.absolute:
             return 100 * value, None
-        return (100 * value / abs(found.base), None) if found.base else (None, "the base is 0")
+        if found.base:
+            return 100 * value / abs(found.base), None
+        return (0.0, None) if value == 0 else (None, "the base is 0")  # nothing of nothing is no change
 
     def _difference(self, line: CandidateLine) -> Difference | None:
         if self.slice is not None:

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from gymflow.analysis.compare import Settings, compare, headline
-from gymflow.analysis.sheets import comparison_sheets
+from gymflow.analysis.compare import Settings, compare, headline, parse_gate
+from gymflow.analysis.comparison_sheets import comparison_sheets, headlines, warnings
 from gymflow.contracts.comparison import CandidateLine
 from gymflow.errors import InputError
 from gymflow.store import Store
@@ -172,6 +172,22 @@ def test_what_is_not_reported_is_null_with_a_reason(place: Store, stored: Stored
     assert line.score.reason == "a single independent task has no standard error"
     assert "NaN" not in json.dumps(line.model_dump(mode="json"), allow_nan=False)
     assert all(sheet.rows for sheet in comparison_sheets(compare(place, "b", ["a"])))
+
+
+def test_the_first_tables_are_the_scores_the_costs_of_several_and_the_gates(place: Store, stored: Stored) -> None:
+    stored("b", column(B), cost_usd=0.01)
+    stored("a", column(A), cost_usd=0.01)
+    stored("shared", column(B), cost_usd=0.02, sampled_in="b", varied={"prompt": "p", "model": "m"})
+    report = compare(place, "b", ["a", "shared"], gates=[parse_gate("score >= 0.2")])
+    scores, costs, gates, *_ = comparison_sheets(report)
+    assert scores.columns == ("run", "score", "difference [95 %]", "SE", "p", "p (Holm)", "tasks")
+    assert [row[:2] for row in scores.rows] == [("b (base)", "0.400"), ("a", "0.700"), ("shared", "0.400")]
+    assert [row[-1] for row in costs.rows] == ["0.01000", "0.01000", "0.02000"]
+    assert [row[3] for row in gates.rows] == ["holds", "FAILED"]
+    assert headlines(report)[1] == "shared varies: model, prompt: a release score, not an explanation"
+    assert warnings(report) == [
+        "shared: 10 rollouts are the same samples on both sides: their difference is 0 by construction"
+    ]
 
 
 def test_the_report_lies_with_the_candidate(place: Store, stored: Stored) -> None:

@@ -55,10 +55,17 @@ def test_ends_of_the_interval_make_a_test_of_non_inferiority(place: Store, runs:
 
 def test_what_is_undefined_does_not_hold(place: Store, stored: Stored) -> None:
     stored("b", np.zeros((3, 1)))
-    stored("a", np.zeros((3, 1)))
+    stored("a", np.array([[0.0], [0.0], [1.0]]))
     report = compare(place, "b", ["a"], gates=[parse_gate("cost_usd <= 1"), parse_gate("score >= 1%")])
     assert [gate.passed for gate in report.gates] == [False, False]
     assert [gate.reason for gate in report.gates] == ["no task has it on both sides", "the base is 0"]
+
+
+def test_what_costs_nothing_on_both_sides_has_not_changed(place: Store, stored: Stored) -> None:
+    stored("b", np.zeros((3, 1)), cost_usd=0.0)
+    stored("a", np.zeros((3, 1)), cost_usd=0.0)
+    report = compare(place, "b", ["a"], gates=[parse_gate("cost_usd <= +10%"), parse_gate("cost_usd <= -10%")])
+    assert [(gate.passed, gate.observed) for gate in report.gates] == [(True, 0.0), (False, 0.0)]
 
 
 @pytest.mark.parametrize(
