@@ -38,10 +38,10 @@ lint: dev
 	$(VENV)/bin/lint-imports --no-logo
 
 quick: dev system  ## Under five minutes on two cores
-	$(VENV)/bin/pytest -q -n 2 --dist loadfile -m "not slow and not server and not docker"
+	$(VENV)/bin/pytest -q -n 2 --dist loadfile -m "not slow and not server and not docker and not harness"
 
-slow: dev system  ## Real kills, a Prefect server, Docker
-	$(VENV)/bin/pytest -q -m "slow or server or docker"
+slow: dev system  ## Real kills, a Prefect server, Docker, the command lines of foreign harnesses
+	$(VENV)/bin/pytest -q -m "slow or server or docker or harness"
 
 up: setup  ## A Prefect server with UI on loopback, and a worker
 	$(GYM) up
