@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.options import RunOptions, run_config
+from cli.options import RunOptions, resumed_config, run_config
 from gymflow.errors import InputError
 
 
@@ -37,3 +37,40 @@ def test_one_model_twice_is_refused() -> None:
 def test_a_shard_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="i/n"):
         run_config(RunOptions(environments=["mcqa"], shard=text), None)
+
+
+def test_a_provider_that_is_misspelt_is_not_taken_for_a_served_name() -> None:
+    with pytest.raises(InputError, match="did you mean embedded"):
+        run_config(RunOptions(environments=["mcqa"], models=["embeded"]), None)
+    served = run_config(RunOptions(environments=["mcqa"], models=["embeded"], base_url="http://127.0.0.1:9/v1"), None)
+    assert (served.models["policy"].provider, served.models["policy"].model) == ("openai", "embeded")
+
+
+def test_a_resumed_run_takes_what_may_change() -> None:
+    before = run_config(RunOptions(environments=["mcqa"], models=["m"], base_url="http://127.0.0.1:9/v1"), None)
+    options = RunOptions(
+        harness="simple",
+        split="train",
+        api="chat",
+        api_key_env="NEW_KEY",
+        seed=7,
+        reuse="none",
+        strict_routing=True,
+        repeats=3,
+    )
+    now = resumed_config(before, options)
+    (selection,), model = now.environments, now.models["policy"]
+    assert (selection.split, selection.harness.name) == ("train", "simple")
+    assert (model.api, model.api_key) == ("chat", "${env:NEW_KEY}")
+    assert (now.seed, now.reuse, now.strict_routing, now.repeats) == (7, "none", True, 3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"models": ["m"]}, {"benchmark": "mcqa-4x"}, {"tasks": ["t"]}, {"vary": ["seed=1,2"]}, {"shard": "0/2"}],
+    ids=lambda options: next(iter(options)),
+)
+def test_a_resumed_run_refuses_what_is_its_own(options: dict[str, object]) -> None:
+    before = run_config(RunOptions(environments=["mcqa"]), None)
+    with pytest.raises(InputError, match="does not go with --resume"):
+        resumed_config(before, RunOptions(**options))

@@ -6,6 +6,7 @@ import pytest
 
 from gymflow.errors import InputError
 from gymflow.store import Store
+from tests.support.environments import VERIFIER, write_environment
 from tests.support.runs import scripted
 
 
@@ -152,3 +153,52 @@ async def test_a_run_ends_after_the_failures_that_it_was_allowed(run, rows):
     )
     card = await run(config)
     assert (card.lines[0].failed, card.lines[0].missing) == (3, 5)
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind", "words"),
+    [
+        ("raise asyncio.CancelledError('mine')", "environment_error", "CancelledError: mine"),
+        ("raise SystemExit(3)", "environment_error", "SystemExit: 3"),
+        ("return 'seven'", "environment_error", "returned str, not a ToolResult"),
+        ("raise KeyError('seven')", "environment_error", "KeyError"),
+    ],
+)
+async def test_what_a_session_does_fails_its_own_rollout(run, rows, tmp_path, monkeypatch, ending, kind, words):
+    session = (
+        "import asyncio\n"
+        "from gymflow.environments import Session, function_tool\n"
+        "class Rude(Session):\n"
+        "    async def tools(self):\n        return [function_tool('look', 'Look.', {})]\n"
+        f"    async def call(self, name, arguments):\n        {ending}\n"
+    )
+    write_environment(
+        tmp_path / "environments" / "rude",
+        files={"session.py": session},
+        session="session:Rude",
+        offers=["messages", "tools"],
+        harness={"name": "simple"},
+    )
+    monkeypatch.setenv("GYMFLOW_PATH", str(tmp_path))
+    rules = [{"contains": "water", "tool_calls": [{"name": "look", "arguments": {}}]}, {"text": "no"}]
+    card = await run(scripted(environments=[{"name": "rude"}], rules=rules, limits={"max_attempts": 1}))
+    (line,) = card.lines
+    assert (line.scored, line.failed) == (1, 1)
+    assert [(one.kind, one.rollouts) for one in line.failures] == [(kind, 1)]
+    assert words in line.failures[0].words
+
+
+@pytest.mark.parametrize("ending", ["raise asyncio.CancelledError", "raise SystemExit(3)"])
+async def test_what_a_verifier_does_fails_its_own_verdict(run, rows, tmp_path, monkeypatch, ending):
+    code = VERIFIER.replace(
+        "        said, wanted",
+        f"        if evidence.final_text == 'boom':\n            {ending}\n        said, wanted",
+        1,
+    )
+    write_environment(tmp_path / "environments" / "rude", code="import asyncio\n" + code)
+    monkeypatch.setenv("GYMFLOW_PATH", str(tmp_path))
+    rules = [{"contains": "water", "text": "boom"}, {"text": "no"}]
+    card = await run(scripted(environments=[{"name": "rude"}], rules=rules))
+    (line,) = card.lines
+    assert (line.scored, line.unverified, line.failed) == (1, 1, 0)
+    assert [one.kind for one in line.failures] == ["verifier_error"]
