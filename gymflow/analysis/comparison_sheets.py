@@ -79,7 +79,10 @@ def _scores(comparison: Comparison) -> Sheet:
         "score": [number(first.score.base), *(number(line.score.candidate) for line in lines)],
         f"difference [{100 * comparison.confidence:g} %]": ["", *(difference(line.score) for line in lines)],
         "SE": ["", *(number(line.score.standard_error) for line in lines)],
-        "p": ["", *(f"{number(line.test.p, 4)} {line.test.name}" for line in lines)],
+        f"p ({', '.join(sorted({line.test.name for line in lines}))})": [
+            "",
+            *(number(line.test.p, 4) for line in lines),
+        ],
     }
     if len(lines) > 1:
         columns["p (Holm)"] = ["", *(number(line.test.p_holm, 4) for line in lines)]

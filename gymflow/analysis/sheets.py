@@ -90,8 +90,8 @@ def profile_sheets(profile: Profile) -> Iterator[Sheet]:
         ],
     )
     yield Sheet(
-        "of what: rollouts that are not scored are in no mean",
-        ("environment, agent", "pass rate", "tasks", "coverage", "score if the others had the least or the most"),
+        "coverage; bounds are the score if all others had the least reward, or the most",
+        ("environment, agent", "pass rate", "tasks", "coverage", "bounds"),
         [
             (
                 _name(line),

@@ -180,7 +180,7 @@ def test_the_first_tables_are_the_scores_the_costs_of_several_and_the_gates(plac
     stored("shared", column(B), cost_usd=0.02, sampled_in="b", varied={"prompt": "p", "model": "m"})
     report = compare(place, "b", ["a", "shared"], gates=[parse_gate("score >= 0.2")])
     scores, costs, gates, *_ = comparison_sheets(report)
-    assert scores.columns == ("run", "score", "difference [95 %]", "SE", "p", "p (Holm)", "tasks")
+    assert scores.columns == ("run", "score", "difference [95 %]", "SE", "p (mcnemar)", "p (Holm)", "tasks")
     assert [row[:2] for row in scores.rows] == [("b (base)", "0.400"), ("a", "0.700"), ("shared", "0.400")]
     assert [row[-1] for row in costs.rows] == ["0.01000", "0.01000", "0.02000"]
     assert [row[3] for row in gates.rows] == ["holds", "FAILED"]
