@@ -145,15 +145,6 @@ class Comparison(Contract):
         """What tells a candidate apart: its name, its agent where it is the base's own run, or else its run."""
         if line.run_id == self.base_run_id:
             return line.agent
-        names = [self.base_name, *dict.fromkeys((one.name, one.run_id) for one in self.candidates)]
-        shared = sum(line.name in (one, one[0]) for one in names) > 1
-        several = sum(one.run_id == line.run_id for one in self.candidates) > 1
-        return (line.run_id if shared else line.name) + (f", {line.agent}" if several else "")
-
-    def label(self, line: CandidateLine) -> str:
-        """What tells a candidate apart: its name, its agent where it is the base's own run, or else its run."""
-        if line.run_id == self.base_run_id:
-            return line.agent
         others = [self.base_name, *(one.name for one in self.candidates if one.run_id != line.run_id)]
         name = line.run_id if line.name in others else line.name
         several = sum(one.run_id == line.run_id for one in self.candidates) > 1
