@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.schema import views
-from cli.tables import print_table, put_table
+from cli.tables import put_table
 from cli.terminal import json_text, one_line, paged, plain, print_json, print_json_list
 from gymflow.store import QueryResult, query
 
@@ -33,8 +33,7 @@ def print_query(root: Path, sql: str, *, csv: bool, json: bool) -> None:
     elif sys.stdout.isatty():
         _print_drawn(columns, result)
     else:
-        for row in result.rows:
-            print("\t".join(one_line(_cell(value, "")) for value in row))
+        _print_tabbed(columns, ([_cell(value, "") for value in row] for row in result.rows))
 
 
 def print_schema(*, csv: bool, json: bool) -> None:
@@ -43,10 +42,11 @@ def print_schema(*, csv: bool, json: bool) -> None:
         print_json([asdict(view) for view in views()])
         return
     rows = [[view.name, one.name, one.type, one.description] for view in views() for one in view.columns]
+    columns = ["view", "column", "type", "description"]
     if csv:
-        _print_csv(["view", "column", "type", "description"], rows)
+        _print_csv(columns, rows)
     elif not sys.stdout.isatty():
-        print_table(("view", "column", "type", "description"), rows)
+        _print_tabbed(columns, rows)
     else:
         with paged() as console:
             for view in views():
@@ -87,6 +87,11 @@ def _print_drawn(columns: list[str], result: QueryResult) -> None:
             console.print("long values are cut short; --csv and --json print the whole", style="yellow")
         if next(rows, None) is not None:
             console.print(f"the first {SHOWN:,} rows; --csv and --json print all", style="yellow")
+
+
+def _print_tabbed(columns: list[str], rows: Iterable[list[str]]) -> None:
+    for row in itertools.chain([columns], rows):
+        print("\t".join(map(one_line, row)))
 
 
 def _print_csv(columns: list[str], rows: Iterable[list[str]]) -> None:

@@ -105,7 +105,7 @@ def sql(
 ) -> None:
     """Query the store with SQL (DuckDB), read-only.
 
-    In a pipe rows are lines of tab-separated values without a header.
+    In a pipe rows are lines of tab-separated values below a line with the names of the columns.
     """
     from cli.choosing import existing_store
     from cli.querying import print_query, print_schema

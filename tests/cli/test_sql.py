@@ -24,9 +24,9 @@ def gym(here: Gym, store: Path) -> Gym:
     return here
 
 
-def test_rows_are_lines_of_tab_separated_values_in_a_pipe(gym: Gym) -> None:
+def test_rows_are_tab_separated_lines_below_the_names_in_a_pipe(gym: Gym) -> None:
     ended = gym("sql", "select 'a b' as x, 2 as y union all select 'c', null order by 1")
-    assert (ended.code, ended.out) == (0, "a b\t2\nc\t\n")
+    assert (ended.code, ended.out) == (0, "x\ty\na b\t2\nc\t\n")
 
 
 def test_json_is_a_list_of_row_objects(gym: Gym) -> None:
