@@ -10,6 +10,8 @@ from gymflow.models import wire
 from gymflow.runtime.foreign import Event, ForeignHarness, Job, Npm, Seen, Visit
 
 PROVIDER = "gym"
+UNKNOWN_TOOL = "unsupported call: "
+"""How Codex answers a call of a tool that it does not have; nothing else in its records says so."""
 
 
 class Codex(ForeignHarness):
@@ -44,7 +46,7 @@ class Codex(ForeignHarness):
             case "response_item", "function_call" | "custom_tool_call":
                 seen.began(at, said["call_id"], said["name"])
             case "response_item", "function_call_output" | "custom_tool_call_output":
-                seen.ended(at, said["call_id"])
+                seen.ended(at, said["call_id"], failed=str(said.get("output")).startswith(UNKNOWN_TOOL))
             case "event_msg", "item_completed" if (span := seen.span(said["item"].get("id") or "")) is not None:
                 # A command that goes on after its tool call has answered ends later: the call is what is timed.
                 span.started_at = said["started_at_ms"] / 1000

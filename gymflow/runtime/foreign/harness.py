@@ -41,7 +41,7 @@ class ForeignHarness(Harness):
     """A command line behind the worker protocol."""
 
     needs: ClassVar[frozenset[Offer]] = frozenset({"messages"})
-    uses: ClassVar[frozenset[Offer]] = frozenset({"shell"})
+    uses: ClassVar[frozenset[Offer]] = frozenset({"tools", "shell"})
     installation: ClassVar[Npm]
 
     class Parameters(BaseParameters):

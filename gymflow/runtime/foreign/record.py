@@ -72,10 +72,12 @@ class _Completion:
         record.output = answer
         if answer is None:  # one that had begun was cut off
             record.status = "not_executed" if record.started_at is None else "error"
-        elif (offered := self.counted.offered.get(call.index)) and record.name not in offered and not _spaced(item):
-            record.status = "unknown_tool"
-        elif span is not None and span.failed:
-            record.status = "error"
+        elif span is None or span.failed:
+            offered = self.counted.offered.get(call.index, frozenset())
+            unknown = record.name not in offered and not item.get(
+                "namespace"
+            )  # tools of a namespace are listed inside it
+            record.status = "unknown_tool" if unknown else "ok" if span is None else "error"
         return record
 
     def _served(self, record: ToolCall) -> ServedCall | None:
@@ -165,11 +167,6 @@ def _untold(span: Span, record: ToolCall, asked: float) -> bool:
 def _is_tool(asked: str, name: str) -> bool:
     """Whether the model's name for a tool is the environment's, behind the prefix that the agent gave it."""
     return asked == name or (asked.endswith(name) and not asked[-len(name) - 1].isalnum())
-
-
-def _spaced(item: dict[str, Any]) -> bool:
-    """Whether a call names its tool within a namespace, whose tools are not among the request's own."""
-    return bool(item.get("namespace"))
 
 
 def _value(text: str) -> Any:
