@@ -22,8 +22,8 @@ from gymflow.sandboxes.errors import SandboxError, SandboxUnsupported, TooLarge
 from gymflow.sandboxes.labels import is_orphan
 
 Isolation = Literal["full", "weak", "none"]
-"""`full`: own namespaces or a machine of its own. `weak`: the kernel restricts files and TCP, processes of the host stay
-visible. `none`: a plain process of this user."""
+"""`full`: own namespaces or a machine of its own. `weak`: files of the host are out of reach, perhaps its network, while its
+processes stay visible. `none`: a plain process of this user."""
 
 Command = str | Sequence[str]
 """An argument vector, or a line for `/bin/sh -c`."""

@@ -17,12 +17,14 @@ PROVIDERS: dict[str, tuple[str, str | None]] = {
     "ecs_fargate": ("gymflow.sandboxes.ecs_fargate:FargateProvider", "ecs"),
     "opensandbox": ("gymflow.sandboxes.opensandbox:OpenSandboxProvider", "opensandbox"),
     "apptainer": ("gymflow.sandboxes.apptainer:ApptainerProvider", None),
+    "enroot": ("gymflow.sandboxes.enroot:EnrootProvider", None),
 }
 """Name -> class, and the extra that installs what it needs; None: nothing beyond gymflow."""
 
 ISOLATION = "GYMFLOW_ISOLATION"
 """Environment variable with the isolation that this run accepts; a task or manifest cannot set it."""
 
+_WEAKEST_FIRST = ("none", "weak", "full")
 _instances: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Provider]]" = WeakKeyDictionary()
 
 
@@ -62,5 +64,11 @@ def _make(name: str) -> Provider:
         raise SandboxUnavailable(
             f"sandbox provider `{name}` needs `{error.name}`: pip install 'gymflow[{extra}]'", cause=error
         ) from error
-    instance: Provider = made(demanded_isolation()) if name == "local" else made()
+    demanded = demanded_isolation()
+    instance: Provider = made(demanded) if name == "local" else made()
+    if _WEAKEST_FIRST.index(instance.isolation) < _WEAKEST_FIRST.index(demanded):
+        raise SandboxUnavailable(
+            f"sandbox provider `{name}` isolates only in part ({instance.isolation}) here; choose another one, or accept "
+            f"that with {ISOLATION}={instance.isolation}"
+        )
     return instance

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gymflow.sandboxes import images
-from gymflow.sandboxes.apptainer.command import Apptainer
+from gymflow.sandboxes.apptainer import command
 from gymflow.sandboxes.errors import SandboxUnavailable, SandboxUnsupported
 from gymflow.sandboxes.local.layout import Arguments
+from gymflow.sandboxes.local.tool import Tool
 
 IMAGE = "GYMFLOW_APPTAINER_IMAGE"
 """Environment variable: the image where a spec names none."""
@@ -60,7 +61,7 @@ def located(name: str) -> Path:
     return path
 
 
-async def looked_at(tool: Apptainer, path: Path, folder: str) -> Image:
+async def looked_at(tool: Tool, path: Path, folder: str) -> Image:
     """An image with what has to be known of it before it is started: its variables, and whether it has the workdir."""
     if path.is_dir():
         return Image(path, folders=frozenset({folder} if (path / folder.lstrip("/")).is_dir() else ()))
@@ -71,7 +72,7 @@ async def looked_at(tool: Apptainer, path: Path, folder: str) -> Image:
             "--silent", "exec", "--userns", "--containall", "--no-home", "--no-mount", "hostfs,bind-paths,cwd"
         )
         arguments.add("--pwd", "/", arguments.shown(path), "/bin/sh", "-c", LOOK, "sh", folder)
-        result = await tool.call(arguments, home=Path(home))
+        result = await command.call(tool, arguments, home=Path(home))
     if not result.ok:
         raise SandboxUnavailable(f"apptainer cannot run {path}: {result.text().strip()[-500:]}")
     folders, _, variables = (

@@ -8,17 +8,18 @@ from pathlib import Path
 
 from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.sandboxes import images
-from gymflow.sandboxes.apptainer.command import Apptainer
+from gymflow.sandboxes.apptainer import command
 from gymflow.sandboxes.apptainer.image import Image, located, looked_at, named, version
 from gymflow.sandboxes.apptainer.sandbox import ApptainerSandbox, Place
 from gymflow.sandboxes.errors import SandboxUnavailable, SandboxUnsupported
-from gymflow.sandboxes.interface import Capability, Mount, Sandbox, refuse_unsupported
+from gymflow.sandboxes.interface import Capability, Mount, Sandbox, refuse_options, refuse_unsupported
 from gymflow.sandboxes.labels import new_id, owned
 from gymflow.sandboxes.local import cgroups
 from gymflow.sandboxes.local.limits import Bounds
 from gymflow.sandboxes.local.registered import RegisteredProvider
 from gymflow.sandboxes.local.spawner import Spawner
 from gymflow.sandboxes.local.state import Entry
+from gymflow.sandboxes.local.tool import Tool
 
 
 class ApptainerProvider(RegisteredProvider):
@@ -44,13 +45,7 @@ class ApptainerProvider(RegisteredProvider):
             | Capability.USAGE
             | Capability.MEMORY_LIMIT
         )
-        tree = cgroups.detect()
-        if tree is not None:
-            found |= Capability.WALL_LIMIT
-            for controller, capability in _CONTROLLED.items():
-                if controller in tree.controllers:
-                    found |= capability
-        return found
+        return found | cgroups.capabilities()
 
     async def start(
         self,
@@ -61,11 +56,8 @@ class ApptainerProvider(RegisteredProvider):
         gateway: Path | None = None,
     ) -> Sandbox:
         refuse_unsupported(self, spec, mounts)
-        if spec.options:
-            raise SandboxUnsupported(
-                f"sandbox provider `apptainer` has no options; got {', '.join(sorted(spec.options))}"
-            )
-        tool = Apptainer.found()
+        refuse_options(self, spec, ())
+        tool = command.found()
         image = await self._image(tool, spec)
         sandbox = self._prepared(spec, tool, image, owned(labels, wall_s=spec.limits.wall_s))
         self.opened(sandbox)
@@ -80,9 +72,7 @@ class ApptainerProvider(RegisteredProvider):
             raise
         return sandbox
 
-    def _prepared(
-        self, spec: SandboxSpec, tool: Apptainer, image: Image, labels: Mapping[str, str]
-    ) -> ApptainerSandbox:
+    def _prepared(self, spec: SandboxSpec, tool: Tool, image: Image, labels: Mapping[str, str]) -> ApptainerSandbox:
         """Everything written down, so that nothing is left of it whatever comes."""
         bounds = Bounds.of(spec.limits)
         sandbox_id = new_id()
@@ -101,7 +91,7 @@ class ApptainerProvider(RegisteredProvider):
             spec, tool=tool, place=Place(folder, group, keeper), bounds=bounds, entry=entry, image=image
         )
 
-    async def _image(self, tool: Apptainer, spec: SandboxSpec) -> Image:
+    async def _image(self, tool: Tool, spec: SandboxSpec) -> Image:
         path = located(named(spec.image))
         key = (version(path), spec.workdir)
         if key not in self._images:
@@ -125,10 +115,3 @@ class ApptainerProvider(RegisteredProvider):
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-_CONTROLLED = {
-    "cpu": Capability.CPU_LIMIT,
-    "memory": Capability.OOM_REPORT,
-    "pids": Capability.PROCESS_LIMIT,
-}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gymflow.contracts.sandbox import SandboxSpec
-from gymflow.sandboxes.apptainer.command import Apptainer
+from gymflow.sandboxes.apptainer import command
 from gymflow.sandboxes.apptainer.image import Image
 from gymflow.sandboxes.errors import SandboxError, SandboxUnavailable
 from gymflow.sandboxes.interface import Mount
@@ -20,6 +20,7 @@ from gymflow.sandboxes.local.limits import Bounds
 from gymflow.sandboxes.local.registered import remove_folder
 from gymflow.sandboxes.local.spawner import Spawner
 from gymflow.sandboxes.local.state import Entry
+from gymflow.sandboxes.local.tool import Tool
 
 HOME = "/home/agent"
 WAIT = "#!/bin/sh\nwhile :; do sleep 86400; done\n"
@@ -40,7 +41,7 @@ class ApptainerSandbox(EnteredSandbox):
     """Everything that can be written lies in one folder of this machine, apart from a small layer over the image."""
 
     def __init__(
-        self, spec: SandboxSpec, *, tool: Apptainer, place: Place, bounds: Bounds, entry: Entry, image: Image
+        self, spec: SandboxSpec, *, tool: Tool, place: Place, bounds: Bounds, entry: Entry, image: Image
     ) -> None:
         super().__init__(
             entry.sandbox_id, spec, "full", group=place.group, bounds=bounds, entry=entry, spawner=Spawner.shared()
@@ -64,7 +65,7 @@ class ApptainerSandbox(EnteredSandbox):
         script.chmod(0o755)
         arguments = self._arguments(script, mounts)
         join = self._keeper.join if self._keeper else ()
-        result = await self._tool.call(arguments, home=self._folder, join=join)
+        result = await command.call(self._tool, arguments, home=self._folder, join=join)
         if not result.ok:
             raise SandboxUnavailable(f"apptainer did not start an instance: {result.text().strip()[-500:]}")
         await self.hold(int((self._folder / "pid").read_text()))

@@ -14,8 +14,14 @@ from abc import ABC, abstractmethod
 from functools import lru_cache
 from pathlib import Path
 
+from gymflow.sandboxes.interface import Capability
 from gymflow.sandboxes.labels import start_time
 
+_CAPABILITIES = {
+    "cpu": Capability.CPU_LIMIT,
+    "memory": Capability.OOM_REPORT,
+    "pids": Capability.PROCESS_LIMIT,
+}
 CPU_PERIOD_US = 100_000
 ROOT = Path("/sys/fs/cgroup")
 
@@ -292,6 +298,16 @@ def _usable(base: Path) -> Path | None:
             probe.rmdir()
     except OSError:
         return None
+
+
+def capabilities() -> Capability:
+    """What a provider can do with the groups that this process may make."""
+    tree = detect()
+    found = Capability.NONE if tree is None else Capability.WALL_LIMIT
+    for controller, capability in _CAPABILITIES.items():
+        if tree is not None and controller in tree.controllers:
+            found |= capability
+    return found
 
 
 def group_name(sequence: str) -> str:

@@ -8,12 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gymflow.sandboxes.errors import SandboxError, SandboxLost
+from gymflow.sandboxes.errors import SandboxError
 from gymflow.sandboxes.labels import start_time
 from gymflow.sandboxes.local.files import FileSandbox
 from gymflow.sandboxes.local.gateway import GATEWAY_PORT, serve_gateway
-
-CONFIRMATIONS = 5
 
 
 class EnteredSandbox(FileSandbox):
@@ -58,24 +56,6 @@ class EnteredSandbox(FileSandbox):
 
     def environment(self) -> Mapping[str, str]:
         return self._environment
-
-    def alive(self) -> bool:
-        return self._stopping is None and self.entry.init is not None and not self._init_is_dead()
-
-    async def confirm(self) -> None:
-        # A namespace's first process is seen to be dead a moment later than those that die with it.
-        for _ in range(CONFIRMATIONS):
-            if self._init_is_dead():
-                break
-            await asyncio.sleep(0.01)
-        if (self._init_is_dead() or not self.alive()) and self._stopping is None:
-            oom = self.group is not None and self.group.oom_kills() > 0
-            self._why = "its memory limit was exceeded" if oom else "its first process was killed"
-            raise SandboxLost(f"sandbox {self.id} is gone: {self._why}", oom=oom)
-        self.require()
-
-    def _init_is_dead(self) -> bool:
-        return self.entry.init is not None and start_time(self.entry.init[0]) != self.entry.init[1]
 
     async def release(self) -> None:
         if self._gateway is not None:

@@ -23,7 +23,7 @@ class FileSandbox(SpawnedSandbox):
     ) -> ExecResult:
         """A file operation inside, as the sandbox's user."""
         self.require()
-        full = {"files": request, "argv": [], "env": {}, "cwd": "/", "rlimits": self.bounds.rlimits()}
+        full = {"files": request, "argv": [], "env": {}, "cwd": "/"}
         async with self._child(full, "", stdin=stdin, keep_bytes=keep_bytes, limit_bytes=2 * keep_bytes) as running:
             assert running.child is not None
             done, _ = await asyncio.wait({running.child.exited}, timeout=FILE_S)

@@ -9,6 +9,7 @@ from typing import Any
 from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.sandboxes.errors import SandboxLost, SandboxUnsupported
 from gymflow.sandboxes.interface import KEEP_BYTES, Command, ExecResult, Isolation, Sandbox, argv_of
+from gymflow.sandboxes.labels import start_time
 from gymflow.sandboxes.local.cgroups import Cgroup
 from gymflow.sandboxes.local.limits import Bounds
 from gymflow.sandboxes.local.running import KILLED, Running, launched
@@ -16,6 +17,8 @@ from gymflow.sandboxes.local.spawner import Spawner
 from gymflow.sandboxes.local.state import Entry
 from gymflow.sandboxes.local.tree import end_marked
 from gymflow.sandboxes.posix import MARK
+
+CONFIRMATIONS = 5
 
 
 class SpawnedSandbox(Sandbox):
@@ -46,11 +49,20 @@ class SpawnedSandbox(Sandbox):
         """What every command starts with."""
         raise NotImplementedError
 
+    def request(
+        self, argv: list[str], *, env: Mapping[str, str], cwd: str, stdin: bytes | None
+    ) -> tuple[dict[str, Any], bytes | None]:
+        """What runs a command in the sandbox, and what it gets as input."""
+        return {"argv": argv, "env": dict(env), "cwd": cwd}, stdin
+
     async def release(self) -> None:
         """What goes after the processes have."""
 
     def alive(self) -> bool:
-        return self._stopping is None
+        return self._stopping is None and not self._init_is_dead()
+
+    def _init_is_dead(self) -> bool:
+        return self.entry.init is not None and start_time(self.entry.init[0]) != self.entry.init[1]
 
     def limit_life(self, wall_s: float | None) -> None:
         """Stop by itself after this many seconds."""
@@ -79,15 +91,13 @@ class SpawnedSandbox(Sandbox):
             )
         self.require()
         mark = f"{self.id}.{next(self._mark)}"
-        request = {
-            "argv": argv_of(command),
-            "env": {**self.environment(), **(env or {}), MARK: mark},
-            "cwd": self.resolve(cwd or ""),
-            "rlimits": self.bounds.rlimits(),
-        }
+        variables = {**self.environment(), **(env or {}), MARK: mark}
+        request, stdin = self.request(argv_of(command), env=variables, cwd=self.resolve(cwd or ""), stdin=stdin)
         async with self._child(request, mark, stdin=stdin, keep_bytes=keep_bytes) as running:
             result = await running.result(timeout_s)
-        if result.exit_code == KILLED and result.outcome in ("killed", "oom"):
+        if (result.exit_code == KILLED and result.outcome in ("killed", "oom")) or (
+            result.exit_code and self._init_is_dead()
+        ):
             await self.confirm()
         return result
 
@@ -97,6 +107,15 @@ class SpawnedSandbox(Sandbox):
 
     async def confirm(self) -> None:
         """Raises SandboxLost where the command died because its sandbox did."""
+        # A namespace's first process is seen to be dead a moment later than those that die with it.
+        for _ in range(CONFIRMATIONS if self.entry.init is not None else 0):
+            if self._init_is_dead():
+                break
+            await asyncio.sleep(0.01)
+        if (self._init_is_dead() or not self.alive()) and self._stopping is None:
+            oom = self.group is not None and self.group.oom_kills() > 0
+            self._why = "its memory limit was exceeded" if oom else "its first process was killed"
+            raise SandboxLost(f"sandbox {self.id} is gone: {self._why}", oom=oom)
         self.require()
 
     def lost(self) -> SandboxLost:
@@ -112,7 +131,7 @@ class SpawnedSandbox(Sandbox):
         try:
             async with launched(
                 self.spawner,
-                {**self.place(), "join": join, **request},
+                {**self.place(), "join": join, "rlimits": self.bounds.rlimits(), **request},
                 stdin=stdin,
                 keep_bytes=keep_bytes,
                 limit_bytes=self.spec.limits.output_mib << 20 if limit_bytes is None else limit_bytes,
