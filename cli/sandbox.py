@@ -16,6 +16,8 @@ group = typer.Typer(no_args_is_help=True, help="Check sandbox providers, build i
 app.add_typer(group, name="sandbox")
 
 EXIT_INPUT = 2
+HERE = ("local", "docker", "apptainer", "enroot")
+"""Providers whose sandboxes this machine holds."""
 
 
 @group.command("check")
@@ -50,7 +52,7 @@ def check(
 @group.command("clean")
 def clean(
     provider: Annotated[
-        str | None, typer.Argument(help="Only this provider; default: local, and docker if it answers.")
+        str | None, typer.Argument(help="Only this provider; default: those of this machine, docker if it answers.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -61,9 +63,9 @@ def clean(
     async def run() -> dict[str, int]:
         removed: dict[str, int] = {}
         try:
-            for name in [provider] if provider else ["local", "docker"]:
+            for name in [provider] if provider else HERE:
                 try:
-                    removed[name] = await provider_of(name).clean()
+                    removed[name] = await provider_of(name, accepted="none").clean()
                 except SandboxUnavailable as error:
                     if provider is not None:
                         raise InputError(error.message) from error

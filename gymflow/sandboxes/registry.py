@@ -28,13 +28,21 @@ _WEAKEST_FIRST = ("none", "weak", "full")
 _instances: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Provider]]" = WeakKeyDictionary()
 
 
-def provider(name: str) -> Provider:
-    """The instance that serves this event loop. Raises InputError for an unknown name, SandboxUnavailable where what it
-    needs is not installed."""
+def provider(name: str, *, accepted: Isolation | None = None) -> Provider:
+    """The instance that serves this event loop. `accepted`: the isolation that will do; None: what the run demands.
+
+    Raises InputError for an unknown name, SandboxUnavailable where what it needs is not installed or it isolates less.
+    """
     instances = _instances.setdefault(asyncio.get_running_loop(), {})
     if name not in instances:
         instances[name] = _make(name)
-    return instances[name]
+    found = instances[name]
+    if _WEAKEST_FIRST.index(found.isolation) < _WEAKEST_FIRST.index(accepted or demanded_isolation()):
+        raise SandboxUnavailable(
+            f"sandbox provider `{name}` isolates only in part ({found.isolation}) here; choose another one, or accept that "
+            f"with {ISOLATION}={found.isolation}"
+        )
+    return found
 
 
 async def close_providers() -> None:
@@ -64,11 +72,5 @@ def _make(name: str) -> Provider:
         raise SandboxUnavailable(
             f"sandbox provider `{name}` needs `{error.name}`: pip install 'gymflow[{extra}]'", cause=error
         ) from error
-    demanded = demanded_isolation()
-    instance: Provider = made(demanded) if name == "local" else made()
-    if _WEAKEST_FIRST.index(instance.isolation) < _WEAKEST_FIRST.index(demanded):
-        raise SandboxUnavailable(
-            f"sandbox provider `{name}` isolates only in part ({instance.isolation}) here; choose another one, or accept "
-            f"that with {ISOLATION}={instance.isolation}"
-        )
+    instance: Provider = made(demanded_isolation()) if name == "local" else made()
     return instance
