@@ -10,17 +10,20 @@ from cli.sheets import put_sheets
 from cli.terminal import one_line, print_json, results
 from gymflow.analysis.diagnose.sheets import diagnosis_sheets, headline
 from gymflow.contracts.diagnosis import Diagnosis
+from gymflow.contracts.model import ModelSpec
 
 
-def diagnose_run(run: str, *, against: str | None, store: str | None, inline: bool, json: bool) -> None:
-    """Print the diagnosis."""
+def diagnose_run(
+    run: str, *, against: str | None, store: str | None, inline: bool, json: bool, reader: ModelSpec | None = None
+) -> None:
+    """Print the diagnosis. `reader`: a model that reads some of the rollouts."""
     place = existing_store(store)
     run_id = place.resolve_run_id(run)
     earlier = place.resolve_run_id(against) if against else None
     with recording(inline):
         from flows.diagnose import diagnose
 
-        diagnosis: Diagnosis = asyncio.run(diagnose(run_id, earlier, str(place.root)))
+        diagnosis: Diagnosis = asyncio.run(diagnose(run_id, earlier, str(place.root), reader))
     if json:
         print_json(diagnosis.model_dump(mode="json"))
     else:

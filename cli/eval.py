@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from cli.options import RunOptions
+from gymflow.errors import InputError
 
 app = typer.Typer(no_args_is_help=True)
 group = typer.Typer(no_args_is_help=True, help="Run, score and report evaluations.")
@@ -157,17 +158,31 @@ def diagnose(
     against: Annotated[
         str | None, typer.Option(metavar="RUN", help="An earlier run: what explains the change.")
     ] = None,
+    llm: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="A model that reads rollouts: a served name, or provider:name.")
+    ] = None,
+    base_url: Annotated[str | None, typer.Option(help="Its OpenAI-compatible endpoint.")] = None,
+    api: Annotated[str | None, typer.Option(help="Dialect of the endpoint: chat or responses.")] = None,
+    api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the key.")] = None,
     store: Store = None,
     search_dir: SearchDir = None,
     inline: Inline = False,
     json: Json = False,
 ) -> None:
-    """Say why rollouts did not pass, with evidence, and what could be gained by what. No model is called."""
+    """Say why rollouts did not pass, with evidence, and what could be gained by what.
+
+    No model is called, unless one is named with --llm: it reads rollouts, and of what it says only that is kept which the store bears
+    out.
+    """
     from cli.diagnose import diagnose_run
+    from cli.options import one_model
     from cli.running import add_search_dirs
 
     add_search_dirs(search_dir or [])
-    diagnose_run(run, against=against, store=store, inline=inline, json=json)
+    if llm is None and (base_url or api or api_key_env):
+        raise InputError("--base-url, --api and --api-key-env are about the model that reads: name it with --llm")
+    reader = one_model(llm, RunOptions(base_url=base_url, api=api, api_key_env=api_key_env)) if llm else None
+    diagnose_run(run, against=against, reader=reader, store=store, inline=inline, json=json)
 
 
 @group.command("decide")

@@ -5,7 +5,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from gymflow.config import apply_overrides, load_config, parse_assignments, parse_vary
+from gymflow.contracts.model import ModelSpec
 from gymflow.contracts.run import RunConfig
 from gymflow.errors import InputError
 from gymflow.interop import IMPORTED
@@ -124,6 +127,15 @@ def model_spec(name: str, options: RunOptions) -> dict[str, Any]:
         further = {"base_url": options.base_url, "api": options.api, "api_key": f"${{env:{key}}}" if key else None}
         spec |= {field: value for field, value in further.items() if value is not None}
     return spec
+
+
+def one_model(name: str, options: RunOptions) -> ModelSpec:
+    """The model that a name means, reached as the options say. InputError where there is no such provider or dialect."""
+    try:
+        return ModelSpec.model_validate(model_spec(name, options))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"model {name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
 def _shard(text: str) -> dict[str, int]:

@@ -59,7 +59,7 @@ def _form(diagnosis: Diagnosis, listed: list[str], decided_by: str | None, reaso
         reason=(str, Field(min_length=1, title="Why")),
     )
     first = "\n".join(f"* {line}" for line in diagnosis.look_first)
-    initial: dict[str, Any] = {"intervention": listed[0], "decided_by": decided_by, "reason": reason}
+    initial = {"decided_by": decided_by, "reason": reason}
     return form.with_initial_data(
         description=f"What to do about run `{diagnosis.run_id}`?\n\nTo look at first:\n\n{first}",
         **{name: value for name, value in initial.items() if value is not None},

@@ -45,8 +45,9 @@ def marks_of(reader: RunReader, rollout_ids: Collection[str] | None = None) -> d
 def _marks(reader: RunReader, wanted: Collection[str] | None) -> Iterator[tuple[str, Mark]]:
     for item in read_items(reader, diagnose.REPORT, diagnose.LIST, wanted):
         yield from _label(item, "label")
-    for item in read_items(reader, diagnose.READINGS, diagnose.LIST, wanted):
-        yield from _label(item, "reading")
+    if diagnose.last_readings(reader) is not None:
+        for item in read_items(reader, diagnose.READINGS, diagnose.LIST, wanted):
+            yield from _label(item, "reading")
     for item in read_items(reader, health.REPORT, health.LIST, wanted):
         if (rollout_id := item["rollout_id"]) is not None:
             yield (

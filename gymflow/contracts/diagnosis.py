@@ -161,6 +161,34 @@ class Change(Contract):
     flips: list[Flip]
 
 
+class Sentence(Contract):
+    """One sentence of a model about one rollout; every citation was read back and holds."""
+
+    rollout_id: str
+    text: str
+    citations: list[Citation] = Field(min_length=1)
+
+
+class Readings(Contract):
+    """`reports/readings.json` without its list `labels`. A model's labels stand beside those of the rules and change no number."""
+
+    schema_version: int = SCHEMA_VERSION
+    run_id: str
+    verdict_set: str | None
+    stored: int = Field(description="Rollouts that the run held then.")
+    model: str = Field(description="`provider:name@revision`.")
+    rollouts: int = Field(description="That it was given to read.")
+    unread: dict[str, int] = Field(description="Why it came to nothing for some of them: judge_error, …")
+    labelled: int = Field(description="Rollouts with a label that holds.")
+    label_count: int
+    sentences: list[Sentence]
+    dropped_labels: int
+    dropped_sentences: int
+    dropped_because: dict[str, int] = Field(description="Reason -> labels and sentences.")
+    prompt_tokens: int
+    completion_tokens: int
+
+
 class Diagnosis(Contract):
     """`reports/diagnosis.json` without its list `labels`."""
 
@@ -182,3 +210,4 @@ class Diagnosis(Contract):
     suspects: list[Suspect]
     proposals: list[Proposal]
     changes: list[Change]
+    readings: Readings | None = Field(None, description="What a model said that read some of the rollouts.")

@@ -8,7 +8,16 @@ Each rule is a file in `rules/` that names rollouts, what is wrong with them, an
 
 from gymflow.analysis.diagnose.diagnosing import LIST, REPORT, diagnose, last_diagnosis
 from gymflow.analysis.diagnose.limits import Limits, shipped_limits
+from gymflow.analysis.diagnose.reading import READINGS, Reader, last_readings
 
-READINGS = "readings.json"
-
-__all__ = ["LIST", "READINGS", "REPORT", "Limits", "diagnose", "last_diagnosis", "shipped_limits"]
+__all__ = [
+    "LIST",
+    "READINGS",
+    "REPORT",
+    "Limits",
+    "Reader",
+    "diagnose",
+    "last_diagnosis",
+    "last_readings",
+    "shipped_limits",
+]

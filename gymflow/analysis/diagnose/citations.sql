@@ -13,7 +13,7 @@ called as (
     where run_id = $run_id and (rollout_id, call) in (select (cited, first) from placed where part = 'calls')
 ),
 used as (
-    select rollout_id, turn, position, status, arguments from tool_calls
+    select rollout_id, turn, position, status, arguments, output from tool_calls
     where run_id = $run_id and rollout_id in (select cited from placed where part = 'turns')
 ),
 read as (
@@ -25,12 +25,12 @@ read as (
             end
             when 'verdict' then case field
                 when 'failure' then v.failure when 'failure_message' then v.failure_message
-                when 'extracted_answer' then v.extracted_answer when 'passed' then v.passed::varchar
+                when 'extracted_answer' then v.extracted_answer when 'passed' then v.passed::varchar when 'reason' then v.reason
             end
             when 'calls' then case field
                 when 'finish_reason' then c.finish_reason when 'status' then c.status when 'output' then c.output
             end
-            when 'turns' then case field when 'status' then t.status when 'arguments' then t.arguments end
+            when 'turns' then case field when 'status' then t.status when 'arguments' then t.arguments when 'output' then t.output end
             when 'response' then e.response
         end as actual,
         r.rollout_id is not null as exists
@@ -49,7 +49,8 @@ read as (
 select
     rollout_id, cause, rank, cited, locator, shown,
     exists and case
-        -- Texts are cited by what occurs in them, as it stands in JSON; the beginning of long values.
+        -- Texts are cited by what occurs in them, those that are JSON as it stands there; the beginning of long values.
+        when field = 'reason' or (part = 'turns' and field = 'output') then coalesce(contains(actual, shown), false)
         when field in ('output', 'text') then coalesce(contains(actual, (to_json(shown)::varchar)[2:-2]), false)
         when field in ('arguments', 'failure_message') then coalesce(starts_with(actual, shown), false)
         else actual is not distinct from shown

@@ -14,6 +14,7 @@ from gymflow.analysis.diagnose.divergences import cite, confirmed, divergences, 
 from gymflow.analysis.diagnose.labelling import apply_rules, settle
 from gymflow.analysis.diagnose.lenient import score_leniently
 from gymflow.analysis.diagnose.limits import Limits, shipped_limits
+from gymflow.analysis.diagnose.reading import Reader, last_readings, read_rollouts
 from gymflow.analysis.facts import current_set, facts
 from gymflow.analysis.health.checks import repetition_loop
 from gymflow.analysis.listing import read_head, write_listing
@@ -36,6 +37,7 @@ REPORT, LIST = "diagnosis.json", "labels"
 SHOWN = 5
 """Citations kept of one label; the first show it as well as all."""
 
+_CHOSEN = files("gymflow.analysis.diagnose.reading").joinpath("chosen.sql")
 _COUNTS = """
 select count(*) as rollouts, count(*) filter (passed) as passed, count(*) filter (status is null) as missing,
        (select count(*) from facts.labels) as labelled,
@@ -68,10 +70,12 @@ async def diagnose(
     against: str | None = None,
     limits: Limits | None = None,
     verdict_set: str | None = None,
+    by: Reader | None = None,
 ) -> Diagnosis:
-    """Label every rollout that did not pass and write `reports/diagnosis.json`. No model is called, no verdict is stored.
+    """Label every rollout that did not pass and write `reports/diagnosis.json`. No verdict is stored.
 
-    `against` is an earlier run; the report then says which labels explain the difference.
+    `against` is an earlier run; the report then says which labels explain the difference. `by` is a model that reads some of the
+    rollouts; without one what a model said before stays, and none is called.
     """
     limits = limits or shipped_limits()
     reader = store.run(run_id)
@@ -88,6 +92,10 @@ async def diagnose(
         causes = _causes(connection, limits)
         suspects = [Suspect(**row) for row in rows(connection, _SUSPECTS, {})]
         proposals = [Proposal(**row) for row in _query(connection, "proposals", limits)]
+        readings = last_readings(reader)
+        if by is not None:
+            chosen = [row["plan_index"] for row in rows(connection, _CHOSEN.read_text(), {"readings": limits.readings})]
+            readings = await read_rollouts(store, reader, verdict_set or current_set(reader), chosen, by)
         diagnosis = Diagnosis(
             run_id=reader.run_id,
             verdict_set=verdict_set or current_set(reader),
@@ -106,6 +114,7 @@ async def diagnose(
             suspects=suspects,
             proposals=proposals,
             changes=list(changes(before, losses(connection), against)) if against else [],
+            readings=readings,
         )
         write_listing(reader, REPORT, diagnosis, LIST, (one.model_dump() for one in _labels(connection)))
     return diagnosis

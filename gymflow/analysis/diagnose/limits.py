@@ -19,6 +19,7 @@ class Limits(Contract):
     giving_up: str = Field(description="A regular expression (RE2); case is ignored.")
     examples: int = Field(ge=1)
     divergences: int = Field(ge=0)
+    readings: int = Field(ge=0)
 
 
 def shipped_limits() -> Limits:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gymflow.analysis.sheets import Sheet, number
-from gymflow.contracts.diagnosis import CauseCount, Diagnosis, Divergence
+from gymflow.contracts.diagnosis import CauseCount, Diagnosis, Divergence, Readings
 
 DIVERGENCES_SHOWN = 10
 
@@ -29,6 +29,7 @@ def diagnosis_sheets(diagnosis: Diagnosis) -> Iterator[Sheet]:
         _suspects(diagnosis),
         _divergences(diagnosis.divergences),
         *_changes(diagnosis),
+        *_readings(diagnosis.readings),
     ):
         if sheet.rows:
             yield sheet
@@ -176,3 +177,29 @@ def _changes(diagnosis: Diagnosis) -> Iterator[Sheet]:
                 ("together", f"{difference:+.3f}"),
             ],
         )
+
+
+def _readings(readings: Readings | None) -> Iterator[Sheet]:
+    if readings is None:
+        return
+    yield Sheet(
+        readings_line(readings),
+        ("rollout", "says", "shown by"),
+        [
+            (
+                one.rollout_id,
+                one.text,
+                "; ".join(f"{cited.locator} = {cited.shows[:60]}" for cited in one.citations),
+            )
+            for one in readings.sentences
+        ],
+    )
+
+
+def readings_line(readings: Readings) -> str:
+    """What a model made of it, in numbers."""
+    unread = "".join(f", {count} {kind}" for kind, count in readings.unread.items())
+    return (
+        f"{readings.model} read {readings.rollouts} rollouts{unread}: {readings.label_count} labels and {len(readings.sentences)} "
+        f"sentences hold, {readings.dropped_labels} and {readings.dropped_sentences} were dropped"
+    )

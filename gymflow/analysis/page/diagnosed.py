@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gymflow.analysis.diagnose.sheets import headline
+from gymflow.analysis.diagnose.sheets import headline, readings_line
 from gymflow.analysis.page.gathering import Contents
 from gymflow.analysis.page.markup import Markup, element, joined, said
 from gymflow.analysis.page.plots import length_bar
@@ -100,6 +100,22 @@ def _parts(found: Diagnosis, links: Links) -> Iterator[Markup]:
             ],
             numbers=("turn",),
             words=("does", "does instead"),
+        )
+    if found.readings is not None:
+        yield element("h3", "What a model says that read some of them")
+        because = ", ".join(f"{count} {reason}" for reason, count in found.readings.dropped_because.items())
+        yield element("p", readings_line(found.readings) + (f" ({because})." if because else "."))
+        yield table(
+            ("rollout", "says", "shown by"),
+            [
+                (
+                    links.to(one.rollout_id),
+                    said(one.text, 400),
+                    [element("div", f"{cited.locator} = ", said(cited.shows, 80)) for cited in one.citations],
+                )
+                for one in found.readings.sentences
+            ],
+            words=("says", "shown by"),
         )
     for change in found.changes:
         yield element(
