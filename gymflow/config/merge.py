@@ -11,8 +11,9 @@ from gymflow.suggest import did_you_mean
 
 
 def merge_environment(entry: EnvironmentEntry, selection: EnvironmentSelection) -> Manifest:
-    """The manifest with the benchmark's prompt and harness, and the run's parameters, put in. InputError for an unknown benchmark
-    or session parameter, and for a sandbox where the environment asks for none; parameters of verifiers and harnesses are checked against their models where those are loaded."""
+    """The manifest with the benchmark's prompt, harness and verifier, and the run's parameters, put in. InputError for an unknown
+    benchmark or session parameter, and for a sandbox where the environment asks for none; parameters of verifiers and harnesses are
+    checked against their models where those are loaded."""
     manifest = entry.manifest
     benchmark = benchmark_of(entry, selection)
     changes: dict[str, Any] = {}
@@ -20,11 +21,11 @@ def merge_environment(entry: EnvironmentEntry, selection: EnvironmentSelection) 
         changes["prompt"] = benchmark.prompt
     if harness := selection.harness or (benchmark.harness if benchmark else None):
         changes["harness"] = harness
-    if selection.verifier:
-        parameters = {**manifest.verifier.parameters, **selection.verifier}
-        if "sandbox" in selection.verifier:
-            parameters["sandbox"] = merged(manifest.verifier.parameters.get("sandbox"), selection.verifier["sandbox"])
-        changes["verifier"] = manifest.verifier.model_copy(update={"parameters": parameters})
+    verifier = benchmark.verifier if benchmark and benchmark.verifier else manifest.verifier
+    parameters = {**verifier.parameters, **selection.verifier}
+    if "sandbox" in selection.verifier:
+        parameters["sandbox"] = merged(verifier.parameters.get("sandbox"), selection.verifier["sandbox"])
+    changes["verifier"] = verifier.model_copy(update={"parameters": parameters})
     if selection.session:
         changes["session_parameters"] = _session_parameters(entry, selection)
     if selection.sandbox:

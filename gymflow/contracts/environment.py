@@ -47,6 +47,7 @@ class Benchmark(Contract):
     sampling: Sampling = Field(default_factory=lambda: Sampling())
     prompt: PromptTemplate | None = None
     harness: ComponentRef | None = None
+    verifier: ComponentRef | None = Field(None, description="Another one than the environment's, such as a judge.")
     headline: str = Field("score", description="score, pass@k or pass^k.")
 
 

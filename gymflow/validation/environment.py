@@ -173,6 +173,9 @@ class _Check:
                 self.fault((*path, "split"), f"there is no split {benchmark.split!r}")
             if benchmark.harness is not None:
                 self.attempt(check_harness, self.registry, manifest, benchmark.harness)
+            if benchmark.verifier is not None:
+                judged = manifest.model_copy(update={"verifier": benchmark.verifier})
+                self.attempt(_verifier, self.registry, self.entry, judged)
             try:
                 check_metrics([benchmark.headline], benchmark.repeats)
             except InputError as error:

@@ -33,6 +33,18 @@ def test_each_layer_wins_over_the_one_below(tmp_path: Path) -> None:
     assert entry.manifest.session_parameters == {"size": 3, "mode": "easy"}
 
 
+def test_a_benchmark_may_have_a_verifier_of_its_own(tmp_path: Path) -> None:
+    judge = {"name": "judge", "parameters": {"votes": 3, "grading": "reference"}}
+    entry = entry_of(write_environment(tmp_path / "env", benchmarks={"judged": {"verifier": judge}, "plain": {}}))
+    selection = EnvironmentSelection(name="env", benchmark="judged", verifier={"votes": 1})
+    assert merge_environment(entry, selection).verifier.model_dump() == {
+        "name": "judge",
+        "parameters": {"votes": 1, "grading": "reference"},
+    }
+    plain = merge_environment(entry, EnvironmentSelection(name="env", benchmark="plain"))
+    assert plain.verifier == entry.manifest.verifier
+
+
 @pytest.mark.parametrize(
     ("selection", "message"),
     [

@@ -12,7 +12,11 @@ import pytest
 from gymflow.environments.math_word.problem import NAMES, Draw, decimal, dollars, written
 from gymflow.environments.math_word.tasks import SCHEMAS, generate
 
+from gymflow.config import merge_environment
+from gymflow.contracts.run import EnvironmentSelection
 from gymflow.datasets import rendered
+from gymflow.registry import Registry
+from gymflow.runtime.components import verifier_parameters
 
 TESTS = list(generate("test"))
 
@@ -328,3 +332,12 @@ def test_the_prompt_asks_for_a_box(bench) -> None:
     system, user = rendered(environment.tasks()[0], environment.manifest)
     assert r"\boxed{}" in system["content"]
     assert user["content"] == TESTS[0]["question"]
+
+
+def test_every_row_can_be_graded_by_the_judge_of_the_benchmark() -> None:
+    entry = Registry().environment("math_word")
+    manifest = merge_environment(entry, EnvironmentSelection(name="math_word", benchmark="math-word-judged"))
+    cls = Registry().verifier_class(manifest.verifier.name, entry)
+    judge = cls(verifier_parameters(cls, manifest))
+    for row in TESTS:
+        assert judge.task_fields.model_validate(row).expected_answer == row["expected_answer"]

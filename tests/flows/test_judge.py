@@ -69,6 +69,24 @@ async def test_a_judged_run_keeps_what_the_judge_was_asked(run, rows, judged):
     assert rows("select distinct judge ->> 'model' from verdicts") == [("grader",)]
 
 
+async def test_a_benchmark_lets_a_judge_grade_what_rules_grade_otherwise(run, rows, judged, tmp_path):
+    config = judged(policy=[{"contains": "Is a ", "text": "yes!"}, {"text": "yes"}])
+    rules = {"name": "exact"}
+    write_environment(
+        tmp_path / "letters",
+        rows=ROWS,
+        fixtures=FIXTURES,
+        code="",
+        verifier=rules,
+        prompt={"user": "{question}"},
+        benchmarks={"letters-judged": {"verifier": {"name": "judge"}}},
+    )
+    selection = config.environments[0].model_copy(update={"benchmark": "letters-judged"})
+    card = await run(config.model_copy(update={"environments": [selection]}))
+    assert card.lines[0].score == 1.0
+    assert rows("select distinct verifier, judge ->> 'model' from verdicts") == [("judge", "grader")]
+
+
 async def test_the_same_question_is_asked_once(run, rows, judged):
     await run(judged(repeats=5))
     assert rows("select reused, count(*) from judge_calls group by 1 order by 1") == [(False, 4), (True, 16)]

@@ -50,6 +50,7 @@ async def test_a_good_environment_has_no_faults(tmp_path: Path, validated: Valid
         ({"distributions": ["no-such-distribution"]}, "distributions: no-such-distribution is not installed"),
         ({"prompt": {"user": "{question"}}, "prompt.user: '{question' is no placeholder"),
         ({"benchmarks": {"b": {"split": "dev"}}}, "benchmarks.b.split: there is no split 'dev'"),
+        ({"benchmarks": {"b": {"verifier": {"name": "jugde"}}}}, "no verifier 'jugde'; did you mean judge?"),
         ({"benchmarks": {"b": {"headline": "pass@8", "repeats": 4}}}, "pass@8 needs at least 8 repeats"),
         ({"offers": ["messages", "shell"]}, "offers: a shell needs a `sandbox`"),
     ],
