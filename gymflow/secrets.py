@@ -101,6 +101,16 @@ def resolve_key(reference: str, field: str) -> str:
     return resolve(reference, field)
 
 
+def resolved_elsewhere(config: Any) -> dict[str, str]:
+    """What references other than to variables and files stand for, by `scheme:name`: another process cannot resolve them."""
+    found = {}
+    for text in _strings(_plain(config)):
+        for scheme, name in _REFERENCE.findall(text):
+            if scheme not in ("env", "file"):
+                found[f"{scheme}:{name}"] = resolve(f"${{{scheme}:{name}}}", name)
+    return found
+
+
 def is_secret_name(name: str) -> bool:
     """Whether a field, header or variable of this name holds a secret: `db_password`, `X-Api-Key`, `hfToken`; not
     `max_tokens`, `tokenizer` or `max_output_tokens`."""

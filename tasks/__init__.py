@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from tasks import secrets as secrets  # so that `${prefect:…}` is known
+
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -115,6 +115,20 @@ class ContextOverflow(Exception):
     """The history no longer fits the model's context: the agent's doing, not an infrastructure failure."""
 
 
+class RemoteSink(ABC):
+    """A sink in another process, which makes the attempt itself, so that no event comes through this one."""
+
+    begun = False
+    """Whether something has been handed on."""
+
+    async def __call__(self, event: bytes) -> None:
+        raise NotImplementedError("the other process hands the events on")
+
+    @abstractmethod
+    async def stream(self, provider: "Provider", request: ModelRequest) -> ModelResponse:
+        """`provider.stream`, made elsewhere. Raises ModelError or ContextOverflow."""
+
+
 class Provider(ABC):
     """Talks to one kind of endpoint. One instance serves all rollouts of a run; retries are not its business."""
 
@@ -135,6 +149,10 @@ class Provider(ABC):
     @abstractmethod
     def identity(self) -> ModelIdentity:
         """What the samples' identity digests; valid before `open` where the provider can."""
+
+    def remote_spec(self) -> ModelSpec:
+        """What another process makes a provider of, to call the same endpoint."""
+        return self.spec
 
     @abstractmethod
     async def probe(self) -> None:

@@ -12,7 +12,12 @@ converted, and the caller a stream made of the whole answer, with signs of life 
 """
 
 import asyncio
+import logging
 import secrets
+import shutil
+import socket
+import tempfile
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -28,8 +33,16 @@ from gymflow.models import wire
 from gymflow.models.base import Dialect, ModelError, ModelRequest, ModelResponse, Sink
 from gymflow.models.dialects import DialectError
 from gymflow.models.dialects.foreign_tools import ForeignTools, as_functions
+from gymflow.models.front import STREAM_HEADER, Front, RemoteStream, died
 from gymflow.models.serving import SERVED, ServedDialect, inject_sampling
 
+log = logging.getLogger(__name__)
+
+STREAMS_HERE = 32
+"""Streams at once beyond which a process of their own takes them, so that a chunk never waits for what the run does meanwhile."""
+CUT_S = 2.0
+"""A connection that broke off at most so long before the front process was found dead broke off with it."""
+BACKLOG = 4096
 HEADERS_AFTER_S = 0.3
 """A stream's headers go out after this, so that an early failure can still be told by its HTTP status."""
 KEEP_ALIVE_S = 5.0
@@ -99,7 +112,15 @@ class GatewayServer:
         self._routes = list(routes)
         self._host, self._port, self._socket_path, self._public_url = host, port, socket_path, public_url
         self._admitted: dict[str, Admission] = {}
+        self._busy: Counter[Admission] = Counter()
+        self._cut: dict[Admission, float] = {}
         self._runner: web.AppRunner | None = None
+        self._sockets: list[socket.socket] = []
+        self._sites: list[web.SockSite] = []
+        self._streams = 0
+        self._front: Front | None = None
+        self._fronting: asyncio.Task[None] | None = None
+        self._folder: Path | None = None
         self.url = ""
 
     async def open(self) -> None:
@@ -115,17 +136,74 @@ class GatewayServer:
         app.router.add_route("*", "/{path:.*}", self._lost)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
         await self._runner.setup()
-        await web.TCPSite(self._runner, self._host, self._port, backlog=4096).start()
-        port = self._runner.addresses[0][1]
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        self._sockets.append(socket.create_server((self._host, self._port), family=family, backlog=BACKLOG))
         if self._socket_path is not None:
-            await web.UnixSite(self._runner, self._socket_path, backlog=4096).start()
+            self._sockets.append(unix_socket(self._socket_path))
+        await self._accept()
+        port = self._sockets[0].getsockname()[1]
         self.url = self._public_url or f"http://{self._host}:{port}"
 
     async def close(self) -> None:
         """Stop listening and cancel what is under way; idempotent."""
+        if self._fronting is not None:
+            self._fronting.cancel()
+            await asyncio.wait([self._fronting])
+            self._fronting = None
+        if self._front is not None:
+            await self._front.close()
+            self._front = None
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
+        for listening in self._sockets:
+            listening.close()
+        self._sockets.clear()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    async def _accept(self) -> None:
+        """Take callers' connections in this process. The sockets stay ours, to be accepted on elsewhere later."""
+        assert self._runner is not None
+        self._sites = [web.SockSite(self._runner, one.dup(), backlog=BACKLOG) for one in self._sockets]
+        for site in self._sites:
+            await site.start()
+
+    def _crowded(self) -> None:
+        """Leave the callers to a process of their own once they are many; it keeps them until this server is closed."""
+        if self._front is None and self._fronting is None and self._streams > STREAMS_HERE:
+            self._fronting = asyncio.create_task(self._start_front())
+
+    async def _start_front(self) -> None:
+        assert self._runner is not None
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="gymflow-front-"))
+            backend = web.SockSite(self._runner, unix_socket(self._folder / "s"), backlog=BACKLOG)
+            await backend.start()
+        front = Front(self._sockets, self._folder / "s", on_death=self._front_died, on_end=self._front_ended)
+        self._front = front
+        try:
+            await front.start()
+        except (OSError, TimeoutError) as error:
+            log.warning("the gateway goes on without a process for its streams: %s", error)
+            await front.close()
+            return
+        for site in self._sites:
+            await site.stop()
+        self._sites = []
+
+    def _front_died(self, reason: str) -> None:
+        """The rollouts whose calls were under way have lost them; the others reconnect."""
+        log.warning("the gateway's process for streams ended (%s) and is started again", reason)
+        failure = died(reason)
+        lately = asyncio.get_running_loop().time() - CUT_S
+        for admission in {*self._busy, *(one for one, at in self._cut.items() if at > lately)}:
+            admission.end(RolloutFailure(failure.kind, failure.message, cause=failure))
+
+    def _front_ended(self) -> None:
+        log.warning("the gateway goes on without a process for its streams")
+        self._fronting = asyncio.create_task(self._accept())
 
     def admit(self, client: Calls, *, sampling: Sampling | None = None, served_name: str = "policy") -> Admission:
         """Let a rollout in. `sampling` wins over whatever the harness asks for; `served_name` is what `/models` lists."""
@@ -136,6 +214,7 @@ class GatewayServer:
     def dismiss(self, admission: Admission) -> None:
         """Forget a rollout; idempotent."""
         self._admitted.pop(admission.token, None)
+        self._cut.pop(admission, None)
 
     def _admission(self, request: web.Request) -> Admission | None:
         return self._admitted.get(request.match_info["token"])
@@ -173,13 +252,29 @@ class GatewayServer:
             )
             return _error(dialect, 400, words)
         model = str(body.get("model") or admission.served_name)
-        if body.get("stream"):
-            return await _Streamed(request, dialect, admission, model, tools).run(asked)
+        self._busy[admission] += 1
         try:
+            if body.get("stream"):
+                return await self._stream(request, asked, _Streamed(request, dialect, admission, model, tools))
             response = await admission.client.create(asked)
         except (StopEpisode, RolloutFailure, RunIncomplete) as error:
             return _error(dialect, *explained(error, admission))
+        except asyncio.CancelledError:
+            self._cut[admission] = asyncio.get_running_loop().time()
+            raise
+        finally:
+            self._busy[admission] -= 1
+            self._busy += Counter()  # forgets those at zero
         return _json(200, _answer(response, dialect, model, tools))
+
+    async def _stream(self, request: web.Request, asked: ModelRequest, answer: "_Streamed") -> web.StreamResponse:
+        self._streams += 1
+        self._crowded()
+        try:
+            remote = self._front.stream_of(request.headers.get(STREAM_HEADER)) if self._front else None
+            return await answer.run(asked, remote)
+        finally:
+            self._streams -= 1
 
 
 class _CallerGone(Exception):
@@ -197,8 +292,9 @@ class _Streamed:
         self._response: web.StreamResponse | None = None
         self._writing = asyncio.Lock()
 
-    async def run(self, asked: ModelRequest) -> web.StreamResponse:
-        sink = self._write if asked.native is not None else None
+    async def run(self, asked: ModelRequest, remote: RemoteStream | None) -> web.StreamResponse:
+        """`remote`: where the front process writes the answer to, if the request came through it."""
+        sink: Sink | None = (remote or self._write) if asked.native is not None else None
         call = asyncio.ensure_future(self._admission.client.create(asked, sink=sink))
         try:
             await self._keep_alive(call)
@@ -208,7 +304,7 @@ class _Streamed:
                     await self._write(event)
         except (StopEpisode, RolloutFailure, RunIncomplete) as error:
             status, words, code = explained(error, self._admission)
-            if self._response is None:
+            if self._response is None and not (remote and remote.begun):
                 return _error(self._dialect, status, words, code)
             with suppress(_CallerGone):
                 await self._write(self._dialect.encode_error_events(status, words, code))
@@ -217,7 +313,8 @@ class _Streamed:
         finally:
             call.cancel()
         if self._response is None:
-            return web.Response(status=499)  # nobody is there to read it
+            # The front process has written it all, or nobody is there to read it.
+            return web.Response(status=200 if remote else 499, content_type="text/event-stream")
         with suppress(ConnectionError):
             await self._response.write_eof()
         return self._response
@@ -291,6 +388,13 @@ def _json(status: int, payload: Any, headers: dict[str, str] | None = None) -> w
 def _error(dialect: ServedDialect, status: int, words: str, code: str | None = None) -> web.Response:
     # The gateway has retried what can be retried; SDKs read this header.
     return _json(status, dialect.encode_error(status, words, code), {"x-should-retry": "false"})
+
+
+def unix_socket(path: Path) -> socket.socket:
+    """A Unix socket that is bound and can be accepted on."""
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(path))
+    return listening
 
 
 def _bound(handler: Any, dialect: ServedDialect) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from gymflow.contracts.model import ModelSpec
 from gymflow.contracts.outcome import FailureKind
 from gymflow.contracts.trajectory import ModelCall
-from gymflow.models.base import ModelError, ModelRequest, ModelResponse, Provider, Sink
+from gymflow.models.base import ModelError, ModelRequest, ModelResponse, Provider, RemoteSink, Sink
 from gymflow.models.health import Health
 from gymflow.models.limiter import Limiter
 from gymflow.models.prices import Price, price_of
@@ -41,7 +41,7 @@ class Upstream:
         entered = time.monotonic()
         left = self.spec.timeout_s
         attempt = 0
-        handed_on = None if sink is None else _HandedOn(sink)
+        handed_on = sink if sink is None or isinstance(sink, RemoteSink) else _HandedOn(sink)
         while True:
             if self.health.paused:
                 await self.health.ready()
@@ -75,9 +75,13 @@ class Upstream:
                 raise failure
             await asyncio.sleep(pause)
 
-    async def _attempt(self, request: ModelRequest, left: float, sink: Sink | None) -> ModelResponse:
+    async def _attempt(
+        self, request: ModelRequest, left: float, sink: "_HandedOn | RemoteSink | None"
+    ) -> ModelResponse:
         try:
             async with asyncio.timeout(left):
+                if isinstance(sink, RemoteSink):
+                    return await sink.stream(self.provider, request)
                 if sink is not None:
                     return await self.provider.stream(request, sink)
                 return await self.provider.complete(request)

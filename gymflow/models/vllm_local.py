@@ -85,6 +85,9 @@ class VllmLocal(Provider):
     def identity(self) -> ModelIdentity:
         return ModelIdentity(provider="vllm", model=self.spec.model, revision=self.spec.revision or self._digest)
 
+    def remote_spec(self) -> ModelSpec:
+        return self._client.spec.model_copy(update={"provider": "vllm"})
+
     async def probe(self) -> None:
         await self._client.probe()
 
