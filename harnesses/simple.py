@@ -17,7 +17,7 @@ class Simple(Harness):
     has a sandbox, the model gets tools to work in it; a tool of the environment with the same name stays the environment's.
     """
 
-    uses = frozenset({"shell"})
+    uses = frozenset({"tools", "conversation", "shell"})
     includes = ("_shell_tools.py",)
 
     class Parameters(BaseParameters):

@@ -78,7 +78,11 @@ async def validate_environment(
     if manifest.sandbox is not None and "shell" in manifest.offers:
         await check.sandbox(manifest.sandbox)
     for harness in (manifest.harness, *harnesses):
-        check.attempt(check_harness, registry, manifest, harness)
+        left = check.attempt(check_harness, registry, manifest, harness)
+        if left:
+            check.report.warnings.append(
+                f"harness {harness.name} leaves unused what the environment offers: {', '.join(left)}"
+            )
     session = check.attempt(registry.session_class, entry)
     verifier = check.attempt(_verifier, registry, entry, manifest)
     check.splits(manifest, verifier, cache or SplitCache())
@@ -87,12 +91,14 @@ async def validate_environment(
     return check.report
 
 
-def check_harness(registry: Registry, manifest: Manifest, harness: ComponentRef) -> None:
-    """InputError when the harness does not exist, its parameters are wrong, or it needs what the environment does not offer."""
+def check_harness(registry: Registry, manifest: Manifest, harness: ComponentRef) -> list[str]:
+    """What the environment offers and the harness leaves unused. InputError when the harness does not exist, its parameters are
+    wrong, or it needs what the environment does not offer."""
     cls = registry.harness_class(harness.name)
     validated(cls.Parameters, harness, f"harness {harness.name!r}")
     if reason := unfit(cls, manifest):
         raise InputError(f"harness {harness.name} cannot play {manifest.name}: {reason}")
+    return [offer for offer in manifest.offers if offer not in cls.needs | cls.uses | {"messages"}]
 
 
 def unfit(harness: type[Harness], manifest: Manifest) -> str | None:

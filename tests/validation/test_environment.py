@@ -34,6 +34,16 @@ async def test_a_good_environment_has_no_faults(tmp_path: Path, validated: Valid
     report.require()
 
 
+async def test_a_harness_that_leaves_unused_what_is_offered_is_pointed_out(
+    tmp_path: Path, validated: Validated
+) -> None:
+    folder = write_environment(tmp_path / "env", offers=["messages", "conversation"], harness={"name": "single_turn"})
+    report = await validated(folder, harnesses=[ComponentRef(name="simple")])
+    assert report.ok and report.warnings == [
+        "harness single_turn leaves unused what the environment offers: conversation"
+    ]
+
+
 @pytest.mark.parametrize(
     ("manifest", "message"),
     [
