@@ -38,6 +38,10 @@ SHOWN = 5
 """Citations kept of one label; the first show it as well as all."""
 
 _CHOSEN = files("gymflow.analysis.diagnose.reading").joinpath("chosen.sql")
+_SUSPICIONS = {
+    "unanimous_wrong_answer": "all repeats give the same answer, which is scored wrong; the gold answer may be",
+    "verdicts_differ_between_sets": "its verdicts differ between verdict sets",
+}
 _COUNTS = """
 select count(*) as rollouts, count(*) filter (passed) as passed, count(*) filter (status is null) as missing,
        (select count(*) from facts.labels) as labelled,
@@ -126,10 +130,11 @@ def last_diagnosis(reader: RunReader) -> Diagnosis | None:
 
 
 def look_first(proposals: list[Proposal], suspects: list[Suspect], parted: list[Divergence]) -> list[str]:
-    """What a person should open first, most worth it first; every line names what to open."""
+    """What a person should open first, most worth it first; every line names what to open. No word of an agent is in it: it stands in
+    places that people and programs trust."""
     lines = []
     if suspects:
-        lines.append(f"task {suspects[0].task_id} ({suspects[0].environment}): {suspects[0].detail}")
+        lines.append(f"task {suspects[0].task_id} ({suspects[0].environment}): {_SUSPICIONS[suspects[0].reason]}")
     for proposal in proposals[:2]:
         cause = next(iter(proposal.causes))
         lines.append(
