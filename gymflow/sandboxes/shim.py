@@ -32,12 +32,14 @@ exec 3>&2 2>/dev/null
 if [ -f "$d.in" ]; then exec <"$d.in"; elif [ "$how" = text ]; then exec </dev/null; fi
 large() {{ [ -n "$(find "$d.out" "$d.err" -size +"$limit"c)" ]; }}
 ooms() {{ {OOM_COUNT}; }}
-end() {{ echo "$1" >"$d.why"; /bin/sh -c "$k" sh "$m"; }}
+all() {{ read -r p <"$d.pid" && kill -9 "$p"; /bin/sh -c "$k" sh "$m"; }}
+end() {{ echo "$1" >"$d.why"; all; }}
 : >"$d.out" && : >"$d.err" || exit 125
 before=$(ooms)
-(s=; trap '[ -z "$s" ] || kill $s; exit' TERM; (exec sleep "$t" || exec sleep "${{t%.*}}") & s=$!; wait $s; end timeout) </dev/null >/dev/null 3>&- & w=$!
+sleep 0.01 || t=$((${{t%.*}} + 1))
+(s=; trap '[ -z "$s" ] || kill $s; exit' TERM; sleep "$t" & s=$!; wait $s; end timeout) </dev/null >/dev/null 3>&- & w=$!
 (while sleep 0.1 || sleep 1; do if large; then end output_limit; exit; fi; done) </dev/null >/dev/null 3>&- & v=$!
-(exec 3>&-; cd "$cwd" 2>"$d.err" || exit 126; export "$m"; exec "$@") >"$d.out" 2>"$d.err"
+(exec 3>&-; cd "$cwd" 2>"$d.err" || exit 126; export "$m"; exec /bin/sh -c 'echo $$ >"$0.pid"; exec "$@"' "$d" "$@") >"$d.out" 2>"$d.err"
 r=$?
 kill $w $v; wait $w $v
 [ -s "$d.why" ] || if large; then echo output_limit >"$d.why"; fi
@@ -61,8 +63,10 @@ echo "{MARK} $why $r $((o)) $((e)) $here"
 if [ $here = inline ]; then
   for f in "$d.out" "$d.err"; do head -c "$keep" "$f" | base64 | tr -d '\\n'; echo; done
 fi
-[ $here = files ] || rm -f "$d.cmd" "$d.in" "$d.out" "$d.err" "$d.why"
+[ $here = files ] || rm -f "$d.cmd" "$d.in" "$d.out" "$d.err" "$d.why" "$d.pid"
 """
+ENDINGS = ("cmd", "in", "out", "err", "why", "pid")
+"""Of the files that belong to one call."""
 
 PREPARE = """
 umask 077; mkdir -p "$1" || exit 1

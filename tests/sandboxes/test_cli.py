@@ -51,9 +51,12 @@ def test_image_builds_and_a_bad_recipe_is_one_clear_line(tmp_path):
     assert bad.returncode == 2 and "base" in bad.stderr and "Traceback" not in bad.stderr
 
 
-@pytest.mark.parametrize("provider", ["daytona"])
-def test_a_cloud_without_its_sdk_or_account_is_one_clear_line(provider, monkeypatch):
-    monkeypatch.delenv("DAYTONA_API_KEY", raising=False)
+@pytest.mark.parametrize(
+    ("provider", "lacks"), [("daytona", "no Daytona account"), ("ecs_fargate", "set GYMFLOW_ECS_SUBNETS")]
+)
+def test_a_cloud_without_its_sdk_or_account_is_one_clear_line(provider, lacks, monkeypatch):
+    for name in ("DAYTONA_API_KEY", "DAYTONA_JWT_TOKEN", "GYMFLOW_ECS_SUBNETS"):
+        monkeypatch.delenv(name, raising=False)
     done = gym("check", provider)
     assert done.returncode == 2 and "Traceback" not in done.stdout + done.stderr
-    assert "pip install 'gymflow[" in done.stdout or "no Daytona account" in done.stdout
+    assert "pip install 'gymflow[" in done.stdout or lacks in done.stdout

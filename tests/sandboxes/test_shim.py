@@ -94,6 +94,11 @@ async def test_a_timeout_ends_children_that_changed_session(sandbox):
     assert subprocess.run(["pgrep", "-f", "sleep 86407"], capture_output=True).stdout == b""
 
 
+async def test_a_command_that_clears_its_environment_ends_too(sandbox):
+    result = await sandbox.exec(["env", "-i", "sleep", "86409"], timeout_s=0.3)
+    assert result.outcome == "timeout" and result.duration_s < 20
+
+
 async def test_a_cancelled_command_ends(sandbox):
     running = asyncio.ensure_future(sandbox.exec("sleep 86408"))
     await asyncio.sleep(0.5)

@@ -18,7 +18,7 @@ from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.errors import RolloutFailure
 from gymflow.sandboxes.daytona import failures
 from gymflow.sandboxes.errors import SandboxError, SandboxLost
-from gymflow.sandboxes.shim import GRACE_S, Report, ShimSandbox, Words, inlined, reported
+from gymflow.sandboxes.shim import ENDINGS, GRACE_S, Report, ShimSandbox, Words, inlined, reported
 
 CALL_S = 60.0
 TRANSFER_S = 600
@@ -65,7 +65,7 @@ class DaytonaSandbox(ShimSandbox):
         if len(contents) != 2:
             raise SandboxError(f"Daytona did not give a command's output: {[one.error for one in found]}")
         await self._plain(
-            ["rm", "-f", *(f"{path}.{end}" for end in ("cmd", "in", "out", "err", "why"))], deadline_s=GRACE_S
+            ["rm", "-f", *(f"{path}.{end}" for end in ENDINGS)], deadline_s=GRACE_S
         )
         return contents[0], contents[1]
 
