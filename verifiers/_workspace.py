@@ -1,8 +1,10 @@
 """The workspace that an agent left, with everything taken out that could decide about its own verdict."""
 
 import fnmatch
+import io
 import posixpath
 import re
+import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -66,6 +68,29 @@ def guarded(
     reset = sorted(path for path, data in left.items() if ours(path) and mine.get(path) != data)
     reset += sorted(path for path in mine if path not in left)
     return Workspace({**{path: data for path, data in left.items() if not ours(path)}, **mine, **tests}, reset)
+
+
+def rebuilt(evidence: Evidence, work: Workspace) -> bytes:
+    """An archive of what is judged, with modes and links as the agent left them where a `workspace` artifact has them."""
+    left = dict(work.files)
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as out:
+        if "workspace" in evidence.artifacts:
+            whole = archive.normalised(evidence.read_artifact("workspace"))
+            with tarfile.open(fileobj=io.BytesIO(whole)) as tar:
+                for member in tar:
+                    source = tar.extractfile(member) if member.isreg() else None
+                    data = source.read() if source else b""
+                    if member.isreg() and left.get(member.name) == data:
+                        del left[member.name]
+                        out.addfile(member, io.BytesIO(data))
+                    elif not member.isreg() and not _is_runner_file(member.name):
+                        out.addfile(member)
+        for path, data in left.items():
+            added = tarfile.TarInfo(path)
+            added.size = len(data)
+            out.addfile(added, io.BytesIO(data))
+    return buffer.getvalue()
 
 
 def _is_runner_file(path: str) -> bool:

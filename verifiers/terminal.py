@@ -7,26 +7,24 @@ The tests run in a fresh sandbox in which no process of the agent ever ran: /tes
 that the agent wrote beforehand is gone and recorded.
 """
 
-import json
-import math
-from collections.abc import Mapping
 from typing import Any
 
-from gymflow.verifiers._workspace import NoWorkspace, PatchError, guarded, workspace_of
+from gymflow.verifiers._terminal_run import run_tests, verdict_of
+from gymflow.verifiers._workspace import NoWorkspace, PatchError, guarded, rebuilt, workspace_of
 from pydantic import BaseModel, Field, field_validator
 
 from gymflow.sandboxes import SandboxLimits, SandboxSpec, TooLarge, UnsafePath, archive, open_sandbox
-from gymflow.verifiers import BaseParameters, Evidence, Verdict, Verifier, VerifierError
-
-TESTS, LOGS = "/tests", "/logs/verifier"
-MAX_REWARD_BYTES = 1 << 16
+from gymflow.verifiers import BaseParameters, Evidence, Verdict, Verifier
 
 
 class TerminalTask(BaseModel):
-    """`files`: the workspace at the start. `tests`: the folder `tests`, with `test.sh` in it."""
+    """`files`: the workspace at the start. `tests`: the folder `tests`, with `test.sh` in it. `sandbox`: the task's part of the
+    sandbox that it was played in."""
 
     files: dict[str, str] = Field(default_factory=dict)
     tests: dict[str, str]
+    sandbox: dict[str, Any] = Field(default_factory=dict)
+    time_limit_s: float | None = Field(None, gt=0)
 
     @field_validator("tests")
     @classmethod
@@ -43,7 +41,7 @@ class Terminal(Verifier[TerminalTask]):
     and the verdict is a verifier error."""
 
     needs = frozenset({"artifacts", "sandbox"})
-    includes = ("_code.py", "_workspace.py")
+    includes = ("_code.py", "_terminal_run.py", "_workspace.py")
 
     class Parameters(BaseParameters):
         """`sandbox` is where the tests run; its workdir is where the workspace is put."""
@@ -59,50 +57,22 @@ class Terminal(Verifier[TerminalTask]):
         except (NoWorkspace, PatchError, UnsafePath, TooLarge) as error:
             return Verdict(reward=0.0, reason=str(error))
         work = guarded(left, base, {}, self.parameters.protected)
-        spec: SandboxSpec = self.parameters.sandbox
-        if spec.limits == SandboxLimits():
-            spec = spec.model_copy(update={"limits": SandboxLimits(memory_mib=2048, processes=256)})
+        spec = self._spec(task)
         async with open_sandbox(spec) as sandbox:
-            await sandbox.put_archive(spec.workdir, archive.pack(work.files))
-            await sandbox.put_archive(TESTS, archive.pack(task.tests))
-            await sandbox.put(f"{LOGS}/.keep", b"")
-            result = await sandbox.exec(["sh", "-c", f"exec $(command -v bash || echo sh) {TESTS}/test.sh"], timeout_s=self.parameters.time_limit_s)  # fmt: skip
-            rewards = await _rewards(sandbox)
+            await sandbox.put_archive(spec.workdir, rebuilt(evidence, work))
+            result, rewards = await run_tests(sandbox, task.tests, task.time_limit_s or self.parameters.time_limit_s)
         details: dict[str, Any] = {"reset": work.reset} if work.reset else {}
         if any(path.rsplit("/", 1)[-1].startswith("reward.") for path in work.reset):
             details["tamper_suspected"] = True
-        if result.outcome != "exited":
-            return Verdict(reward=0.0, reason=f"the tests did not run to their end: {result.outcome}", details=details)
-        if rewards is None:
-            raise VerifierError(
-                f"test.sh wrote no reward: exit code {result.exit_code}, {result.text().strip()[-500:]}"
-            )
-        reward = rewards.get("reward", sum(rewards.values()) / len(rewards))
-        return Verdict(
-            reward=reward,
-            components=dict(rewards),
-            reason=None if reward else result.text().strip()[-500:] or None,
-            details=details,
-        )
+        verdict: Verdict = verdict_of(result.outcome, result.exit_code, result.text(), rewards, details)
+        return verdict
 
-
-async def _rewards(sandbox: Any) -> Mapping[str, float] | None:
-    """Named rewards out of reward.json, or the one in reward.txt; None where there is neither."""
-    for name in ("reward.json", "reward.txt"):
-        try:
-            text = (await sandbox.get(f"{LOGS}/{name}", max_bytes=MAX_REWARD_BYTES)).decode(errors="replace")
-        except (FileNotFoundError, IsADirectoryError, UnsafePath, TooLarge):
-            continue
-        try:
-            parsed = json.loads(text)
-            rewards = (
-                {"reward": float(parsed)}
-                if not isinstance(parsed, dict)
-                else {str(k): float(v) for k, v in parsed.items()}
-            )
-        except (ValueError, TypeError) as error:
-            raise VerifierError(f"{name} holds no reward: {text[:200]!r}") from error
-        if not rewards or not all(math.isfinite(value) for value in rewards.values()):
-            raise VerifierError(f"{name} holds no finite reward: {text[:200]!r}")
-        return rewards
-    return None
+    def _spec(self, task: TerminalTask) -> SandboxSpec:
+        """As the agent's was, with no files of its own and no way out but an open network."""
+        spec: SandboxSpec = self.parameters.sandbox.overlaid(task.sandbox)
+        changes: dict[str, Any] = {"files": {}}
+        if spec.network == "gateway":
+            changes["network"] = "none"
+        given = spec.limits.model_dump(exclude_none=True)
+        changes["limits"] = SandboxLimits.model_validate({"memory_mib": 2048, "processes": 256, **given})
+        return spec.model_copy(update=changes)

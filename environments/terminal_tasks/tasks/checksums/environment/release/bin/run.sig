@@ -1,0 +1,2 @@
+content of bin/run.sig
+content of bin/run.sig
