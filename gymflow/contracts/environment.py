@@ -77,6 +77,10 @@ class Manifest(Contract):
         None, description="Reward from which a rollout counts as passed; default: the top."
     )
     distributions: list[str] = Field(default_factory=list, description="Python distributions that its code needs.")
+    includes: list[str] = Field(
+        default_factory=list,
+        description="Further folders, relative to this one, whose code it uses; part of its digest.",
+    )
     fixtures: str = Field("fixtures.jsonl", description="Answers with known rewards, scored before every run.")
     benchmarks: dict[str, Benchmark] = Field(default_factory=dict)
 

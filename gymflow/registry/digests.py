@@ -25,6 +25,10 @@ def environment_digest(folder: Path, manifest: Manifest) -> str:
         for path, name in _files(folder)
         if name not in left_out and not name.upper().startswith("README")
     ]
+    for include in manifest.includes:
+        if not (folder / include).is_dir():
+            raise InputError(f"{folder / MANIFEST}: includes: there is no folder {include}")
+        code += [(f"{include}/{name}", path.read_bytes()) for path, name in _files(folder / include)]
     return keys.digest(
         {
             "files": keys.files_digest(code),
