@@ -130,6 +130,23 @@ def test_a_command_is_recorded_and_leaves_the_same_store_as_inline(server: Serve
     assert [run["state_type"] for run in runs] == ["COMPLETED"]
 
 
+def test_a_models_key_comes_from_a_secret_block_and_is_stored_nowhere(server: Server) -> None:
+    key = "sk-of-the-secret-block"
+    save = f"from prefect.blocks.system import Secret; Secret(value={key!r}).save('model-key')"
+    environment = server.environment | {"PREFECT_API_URL": server.api}
+    subprocess.run([sys.executable, "-c", save], env=environment, check=True, capture_output=True, timeout=PATIENCE_S)
+    with start_endpoint(text=f"The answer is (C), says {key}.", api_key=key) as endpoint:
+        model = ["--model", "fake", "--base-url", endpoint.url, "--set"]
+        command = ["eval", "run", "mcqa", "--limit", "1", "--json", *model]
+        refused = server.gym(*command, "models.policy.api_key=${prefect:other-key}")
+        done = server.gym(*command, "models.policy.api_key=${prefect:model-key}")
+    assert refused.returncode == 2 and "has no Secret block 'other-key'" in refused.stderr
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)[0]["lines"][0]["scored"] == 1
+    stored = b"".join(path.read_bytes() for path in server.store.rglob("*") if path.is_file())
+    assert key.encode() not in stored and b"${prefect:model-key}" in stored
+
+
 def test_the_deployments_are_registered_with_their_schedule(server: Server) -> None:
     found = {f"{one['name']}": one for one in server.ask("/deployments/filter", {})}
     nightly = found["nightly"]
@@ -190,6 +207,25 @@ def test_reverify_runs_from_its_deployment(server: Server) -> None:
     flow_run = server.start("reverify/on-demand", {"run_id": run_id, "parameters": {"mode": "lenient"}})
     server.wait(flow_run, "COMPLETED")
     assert server.rows(f"select count(distinct verdict_set) from verdicts where run_id = '{run_id}'") == [(2,)]
+
+
+def test_decide_waits_for_a_person_and_goes_on_with_what_was_chosen(server: Server) -> None:
+    """What the form of the UI sends; while it waits no process is held."""
+    with start_endpoint(text="The answer is (C).") as endpoint:
+        flow_run = server.start("evaluate/on-demand", {"config": config(endpoint.url, name="decided")})
+        server.wait(flow_run, "COMPLETED")
+    run_id = f"decided-{flow_run[:8]}"
+    deciding = server.start("decide/on-demand", {"run_id": run_id})
+    keys = server.wait(deciding, "PAUSED")["state"]["state_details"]["run_input_keyset"]
+    offered = server.ask(f"/flow_runs/{deciding}/input/{keys['schema']}")["properties"]["intervention"]
+    choice = offered.get("const") or offered["enum"][0]
+    form = {"intervention": "something else", "decided_by": "Grace", "reason": "it promises most"}
+    refused = server.ask(f"/flow_runs/{deciding}/resume", {"run_input": form})
+    assert refused["status"] == "REJECT" and "intervention" in refused["details"]["reason"]
+    server.ask(f"/flow_runs/{deciding}/resume", {"run_input": form | {"intervention": choice}})
+    server.wait(deciding, "COMPLETED")
+    made = server.rows("select run_id, decided_by, reason, rank from decisions")
+    assert made == [(run_id, "Grace", "it promises most", 1)]
 
 
 def test_a_configured_server_that_is_dead_is_an_error_unless_inline(server: Server) -> None:

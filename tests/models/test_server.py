@@ -355,9 +355,19 @@ async def test_a_stream_that_the_endpoint_cuts_is_an_error_and_not_a_short_answe
         assert admission.client.calls[0].status == "error"
 
 
-async def test_a_used_up_budget_ends_the_rollout(chat_client):
-    spec = ModelSpec(provider="scripted", model="s", parameters={"rules": [{"text": "ok"}]})
-    async with serving(spec, budgets=Budgets(max_calls=1)) as admission:
+@pytest.mark.parametrize(
+    ("budget", "reason"),
+    [
+        ({"max_calls": 1}, StopReason.CALL_BUDGET),
+        ({"max_tokens": 20}, StopReason.TOKEN_BUDGET),
+        ({"max_cost_usd": 2e-5}, StopReason.COST_BUDGET),
+    ],
+)
+async def test_a_used_up_budget_ends_the_rollout(chat_client, budget, reason):
+    rules = [{"text": "ok", "usage": {"prompt_tokens": 10, "completion_tokens": 10}}]
+    parameters = {"rules": rules, "price": {"input": 1, "output": 1}}
+    spec = ModelSpec(provider="scripted", model="s", parameters=parameters)
+    async with serving(spec, budgets=Budgets(**budget)) as admission:
         client = chat_client(admission)
         await client.responses.create(model="m", input="q")
         assert not admission.ended.is_set()
@@ -367,7 +377,7 @@ async def test_a_used_up_budget_ends_the_rollout(chat_client):
         assert error.value.response.headers["x-should-retry"] == "false"
         assert admission.ended.is_set()
         assert isinstance(admission.outcome, StopEpisode)
-        assert admission.outcome.reason is StopReason.CALL_BUDGET
+        assert admission.outcome.reason is reason
 
 
 async def test_context_overflow_is_told_and_leaves_the_harness_to_compact(chat_client):

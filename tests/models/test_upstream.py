@@ -8,11 +8,12 @@ import pytest
 from aiohttp import web
 
 from gymflow.contracts.model import ModelSpec
-from gymflow.contracts.outcome import FailureKind
-from gymflow.errors import InputError, RolloutFailure
+from gymflow.contracts.outcome import FailureKind, StopReason
+from gymflow.errors import InputError, RolloutFailure, StopEpisode
 from gymflow.models import EndpointDown, Gateway, ModelRequest
 from gymflow.models import upstream as upstream_module
 from tests.models.conftest import chat_answer
+from tests.support.cases import fault
 
 ASK = [{"role": "user", "content": "2 + 2?"}]
 
@@ -78,7 +79,7 @@ async def test_an_answer_without_choices_is_a_provider_error_if_it_persists(serv
     assert (failure.kind, call.attempts) == (FailureKind.MODEL_ERROR, 3)
 
 
-async def test_429_for_ever_ends_within_the_retries_and_frees_the_slot(serve, spec):
+async def test_429_for_ever_ends_within_the_retries_and_frees_the_slot(serve, spec):  # mc-429-forever
     asked = itertools.count()
 
     async def handler(request):
@@ -149,7 +150,7 @@ async def test_a_silent_server_times_out_and_the_others_are_answered(serve, spec
     assert len(answers) == 5
 
 
-async def test_the_time_limit_is_each_calls_own(serve, spec):
+async def test_the_time_limit_is_each_calls_own(serve, spec):  # mc-session-total-timeout
     async def handler(request):
         await asyncio.sleep(0.02)
         return web.json_response(chat_answer())
@@ -309,3 +310,17 @@ async def test_an_endpoint_that_refuses_every_call_ends_the_run(serve, spec, sta
                 except RolloutFailure:
                     failures += 1
     assert failures == (9 if answered_before else 2)
+
+
+async def test_an_errors_words_are_recorded(serve, spec):
+    case = fault("mc-error-body-lost")
+
+    async def handler(request):
+        return web.Response(status=case["status"], text=case["body"])
+
+    async with Gateway({"policy": spec(await serve(handler))}) as gateway:
+        policy = gateway.client("policy")
+        with pytest.raises(StopEpisode) as stop:
+            await policy.create(ModelRequest(ASK))
+    assert stop.value.reason is StopReason.CONTEXT_OVERFLOW
+    assert stop.value.detail == policy.calls[0].error_message == "context length 9000 > 8192"
