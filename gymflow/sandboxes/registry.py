@@ -15,6 +15,7 @@ PROVIDERS: dict[str, tuple[str, str | None]] = {
     "docker": ("gymflow.sandboxes.docker:DockerProvider", None),
     "daytona": ("gymflow.sandboxes.daytona:DaytonaProvider", "daytona"),
     "ecs_fargate": ("gymflow.sandboxes.ecs_fargate:FargateProvider", "ecs"),
+    "openshell": ("gymflow.sandboxes.openshell:OpenShellProvider", "openshell"),
     "opensandbox": ("gymflow.sandboxes.opensandbox:OpenSandboxProvider", "opensandbox"),
     "apptainer": ("gymflow.sandboxes.apptainer:ApptainerProvider", None),
     "enroot": ("gymflow.sandboxes.enroot:EnrootProvider", None),

@@ -55,8 +55,9 @@ def test_image_builds_and_a_bad_recipe_is_one_clear_line(tmp_path):
     ("provider", "lacks"), [("daytona", "no Daytona account"), ("ecs_fargate", "set GYMFLOW_ECS_SUBNETS")]
 )
 def test_a_cloud_without_its_sdk_or_account_is_one_clear_line(provider, lacks, monkeypatch):
-    for name in ("DAYTONA_API_KEY", "DAYTONA_JWT_TOKEN", "GYMFLOW_ECS_SUBNETS"):
+    for name in ("DAYTONA_API_KEY", "DAYTONA_JWT_TOKEN", "GYMFLOW_ECS_SUBNETS", "GYMFLOW_OPENSHELL_ENDPOINT"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/nonexistent")
     done = gym("check", provider)
     assert done.returncode == 2 and "Traceback" not in done.stdout + done.stderr
     assert "pip install 'gymflow[" in done.stdout or lacks in done.stdout
