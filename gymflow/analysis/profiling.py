@@ -58,14 +58,14 @@ def _rows(report: Profile) -> Iterator[dict[str, Any]]:
             "environment": line.environment,
             "agent": line.agent,
         }
-        for metric, k, cut, estimate in _estimates(line):
+        for metric, k, cut, estimate in estimates_of(line):
             interval = estimate.interval.model_dump() if estimate.interval else {}
             found = estimate.model_dump(exclude={"interval"})
             yield about | {"slice": cut, "metric": metric, "k": k} | found | interval
 
 
-def _estimates(line: ProfileLine) -> Iterator[tuple[str, int | None, str | None, Estimate]]:
-    """(metric, k, slice, estimate)."""
+def estimates_of(line: ProfileLine) -> Iterator[tuple[str, int | None, str | None, Estimate]]:
+    """(metric, k, slice, estimate) for every estimate of a line."""
     yield "score", None, None, line.score
     yield "pass_rate", None, None, line.pass_rate
     for metric in ("pass_at", "pass_hat", "majority_at", "average_of"):

@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gymflow.analysis.profiling import estimates_of
 from gymflow.contracts.estimate import Estimate, Interval
 from gymflow.contracts.merge import MergeReport
 from gymflow.contracts.profile import AtK, Costs, Profile, ProfileLine, Quantiles
 from gymflow.contracts.report import Scorecard, ScoreLine
 
 Cells = Sequence[str]
+NAMES_SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,24 @@ def _line_sheets(line: ProfileLine) -> Iterator[Sheet]:
             ],
         )
     yield from _cost_sheets(name, line.costs)
+    if undefined := _undefined(line):
+        yield Sheet(
+            f"{name}: what is not defined, or has no error",
+            ("why", "estimates"),
+            [(reason, _some(names)) for reason, names in undefined.items()],
+        )
+
+
+def _undefined(line: ProfileLine) -> dict[str, list[str]]:
+    """Reason -> the estimates that are null, or without an error, for it."""
+    found: dict[str, list[str]] = {}
+    for metric, k, cut, one in estimates_of(line):
+        if one.reason is not None:
+            name = metric if k is None else f"{metric}({k})"
+            found.setdefault(one.reason, []).append(name if cut is None else f"{name} of {cut}")
+    if line.costs.reason is not None:
+        found.setdefault(line.costs.reason, []).append("cost of a solved task")
+    return found
 
 
 def _cost_sheets(name: str, costs: Costs) -> Iterator[Sheet]:
@@ -241,6 +261,11 @@ def _cost_sheets(name: str, costs: Costs) -> Iterator[Sheet]:
                 for tool in costs.tools
             ],
         )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _cells(found: Quantiles) -> Cells:

@@ -114,8 +114,10 @@ class ProfileLine(Contract):
         description="Its standard error is clustered by `cluster` where tasks have one, else by task."
     )
     error_by_task: float | None = Field(description="Standard error of the score clustered by task alone.")
-    score_t: Interval | None = Field(description="Student's t for the same score, not confined to the reward range.")
-    score_bootstrap: Interval | None
+    score_t: Interval | None = Field(
+        description="Student's t for the same score, not confined to the reward range; null where all tasks came to the same."
+    )
+    score_bootstrap: Interval | None = Field(description="Likewise; whole tasks, or clusters of them, are drawn.")
     pass_rate: Estimate
     variance: Variance
     pass_at: list[AtK]

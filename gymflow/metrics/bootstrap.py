@@ -20,10 +20,10 @@ def bootstrap_interval(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> Interval | None:
-    """Percentiles of the resampled mean; None for fewer than two groups. Memory does not grow with the number of tasks times
-    that of resamples."""
+    """Percentiles of the resampled mean; None for fewer than two groups, and where all are equal: every draw is the same then.
+    Memory does not grow with the number of tasks times that of resamples."""
     sums, sizes = _groups(values, clusters)
-    if len(sums) < 2:
+    if len(sums) < 2 or np.ptp(sums / sizes) == 0.0:
         return None
     means = resampled_means(sums, sizes, np.random.default_rng(seed), resamples)
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])

@@ -13,6 +13,8 @@ from gymflow.contracts.estimate import Estimate, Interval
 from gymflow.metrics.distributions import normal_quantile, t_quantile
 
 CONFIDENCE = 0.95
+NO_SPREAD = 1e-12
+"""Standard errors below are those of equal values, but for rounding."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -57,8 +59,8 @@ def wilson(
 
 
 def t_interval(mean: float, error: ClusteredError, confidence: float = CONFIDENCE) -> Interval | None:
-    """mean ± t * SE with G - 1 degrees of freedom; None without a standard error."""
-    if error.standard_error is None:
+    """mean ± t * SE with G - 1 degrees of freedom; None without a standard error, and where it is 0: no spread is no certainty."""
+    if error.standard_error is None or error.standard_error < NO_SPREAD:
         return None
     half = t_quantile((1 + confidence) / 2, error.groups - 1) * error.standard_error
     return Interval(low=mean - half, high=mean + half, method="t")
@@ -82,7 +84,7 @@ def bounded_interval(
             return None
         critical = t_quantile((1 + confidence) / 2, error.groups - 1)
         scaled = error.standard_error / width
-        trials_used = p * (1 - p) / scaled**2 if scaled > 1e-12 else float(error.groups)
+        trials_used = p * (1 - p) / scaled**2 if scaled > NO_SPREAD else float(error.groups)
     else:
         trials_used = float(trials)
     found = wilson(p * trials_used, trials_used, confidence, critical)
@@ -117,6 +119,8 @@ def mean_estimate(
     if error.standard_error is None:
         what = "cluster" if clusters is not None else "task"
         reason = f"a single {what} has no standard error"
+    elif interval is None:
+        reason = "all tasks came to the same, in an unknown range: no spread to tell an interval from"
     return Estimate(
         value=mean, standard_error=error.standard_error, interval=interval, tasks=n, groups=error.groups, reason=reason
     )

@@ -14,6 +14,7 @@ from gymflow.metrics.bootstrap import SEED
 from gymflow.metrics.distributions import binomial_cdf, normal_quantile, two_sided_t
 from gymflow.metrics.intervals import (
     CONFIDENCE,
+    NO_SPREAD,
     Array,
     ClusteredError,
     bounded_interval,
@@ -31,7 +32,6 @@ EXACT_UP_TO = 16
 _SIGNS_AT_ONCE = 1 << 22
 _FEW, _EQUAL = 256, 8
 """Most different sizes, and sizes to each of them on average, with which counting positive ones is quicker than drawing signs."""
-_NOTHING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,12 @@ def paired(
     mean = float(differences.mean())
     if error.standard_error is None:
         return Paired(mean, None, None, None, error.groups)
-    if error.standard_error < _NOTHING:
-        p = 1.0 if abs(mean) < _NOTHING else 2.0 ** (1 - error.groups)
+    if error.standard_error < NO_SPREAD:
+        p = 1.0 if abs(mean) < NO_SPREAD else 2.0 ** (1 - error.groups)
     else:
         p = two_sided_t(mean, error.standard_error, error.groups - 1)
     if width is None:
-        interval = t_interval(mean, error, confidence) if error.standard_error >= _NOTHING else None
+        interval = t_interval(mean, error, confidence)
     elif not differences.any():
         reach = width * wilson(0, error.groups, confidence)[1]
         interval = Interval(low=-reach, high=reach, method="discordant")
@@ -87,7 +87,7 @@ def sign_flip_p(differences: Array, clusters: Array | None = None, *, seed: int 
     if clusters is not None:
         _, member = np.unique(clusters, return_inverse=True)
         sums = np.bincount(member, weights=differences)
-    sizes = np.abs(sums[np.abs(sums) > 1e-12])
+    sizes = np.abs(sums[np.abs(sums) > NO_SPREAD])
     observed = abs(float(sums.sum())) - 1e-9
     if len(sizes) == 0:
         return 1.0, True

@@ -108,6 +108,13 @@ def test_the_bootstrap_agrees_with_theory(clusters: np.ndarray | None, distinct:
     assert found != bootstrap_interval(values, clusters, seed=8)
 
 
+def test_equal_values_of_an_unknown_range_are_no_certainty() -> None:
+    found = mean_estimate(np.full(5, 0.3))
+    assert (found.value, found.standard_error, found.interval) == (0.3, 0.0, None)
+    assert found.reason == "all tasks came to the same, in an unknown range: no spread to tell an interval from"
+    assert bootstrap_interval(np.full(5, 0.3), np.arange(5)) is None
+
+
 def test_the_bootstrap_of_one_group_is_undefined() -> None:
     assert bootstrap_interval(np.array([1.0])) is None
     assert bootstrap_interval(np.array([1.0, 0.0]), np.array([1, 1])) is None

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gymflow.analysis.profiling import profile_run
+from gymflow.analysis.sheets import profile_sheets
 from gymflow.contracts.profile import ProfileLine
 from gymflow.errors import InputError
 from gymflow.metrics.profile import profile
@@ -132,6 +133,26 @@ def test_all_passed_and_none_passed_have_an_interval_in_the_scorecard(tmp_path: 
         write_run(store, "r", np.full((10, 2), reward))
         [card] = scorecard(store, "r").lines
         assert card.interval is not None and card.interval.low < card.interval.high
+
+
+def test_what_is_undefined_is_null_and_the_tables_say_why(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    write_run(store, "equal", np.zeros((6, 1)))
+    write_run(store, "single", [[1.0, 0.0]])
+    write_run(store, "failed", np.full((3, 2), NAN))
+    reasons = {}
+    for run_id in ("equal", "single", "failed"):
+        report = profile(store, run_id)
+        [line] = report.lines
+        assert (line.score_t, line.score_bootstrap) == (None, None)
+        *_, last = profile_sheets(report)
+        assert last.columns == ("why", "estimates")
+        reasons[run_id] = dict(last.rows)
+    assert reasons["single"]["a single task has no standard error"].startswith(
+        "score, pass_rate, pass_at(1), pass_at(2)"
+    )
+    assert "score, pass_rate" in reasons["failed"]["there is no scored task"]
+    assert reasons["equal"]["no price is known; nothing is solved"] == "cost of a solved task"
 
 
 def test_a_slice_by_a_name_that_no_task_has_is_refused(place: Store) -> None:
