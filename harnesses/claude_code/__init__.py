@@ -63,7 +63,7 @@ class ClaudeCode(ForeignHarness):
                     seen.subagents[body["message"]["id"]] = spawner
                 for block in blocks(body):
                     if block["type"] == "tool_use":
-                        seen.began(event.at, block["id"], block["name"])
+                        seen.began(event.at, block["id"])
             case "user":
                 for block in blocks(body):
                     if block["type"] == "tool_result":

@@ -44,15 +44,15 @@ class Codex(ForeignHarness):
         at, said = datetime.fromisoformat(body["timestamp"]).timestamp(), body["payload"]
         match body["type"], said.get("type"):
             case "response_item", "function_call" | "custom_tool_call":
-                seen.began(at, said["call_id"], said["name"])
+                seen.began(at, said["call_id"])
             case "response_item", "function_call_output" | "custom_tool_call_output":
                 seen.ended(at, said["call_id"], failed=str(said.get("output")).startswith(UNKNOWN_TOOL))
-            case "event_msg", "item_completed" if (span := seen.span(said["item"].get("id") or "")) is not None:
+            case "event_msg", "item_completed" if (span := seen.spans.get(said["item"].get("id") or "")) is not None:
                 # A command that goes on after its tool call has answered ends later: the call is what is timed.
                 span.started_at = said["started_at_ms"] / 1000
-                span.failed = said["item"].get("status") == "failed"
-                if span.ended_at is None:
-                    span.ended_at = said["completed_at_ms"] / 1000
+                seen.ended(
+                    said["completed_at_ms"] / 1000, said["item"]["id"], failed=said["item"].get("status") == "failed"
+                )
             case "compacted", _:
                 seen.compactions.append(at)
 

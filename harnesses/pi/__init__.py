@@ -62,7 +62,7 @@ class Pi(ForeignHarness):
         body = event.body
         match body["type"]:
             case "tool_execution_start":
-                seen.began(event.at, body["toolCallId"], body["toolName"])
+                seen.began(event.at, body["toolCallId"])
             case "tool_execution_end":
                 seen.ended(event.at, body["toolCallId"], failed=bool(body["isError"]))
             case "compaction_end" if body.get("result"):

@@ -66,13 +66,10 @@ class Event:
 
 @dataclass(slots=True)
 class Span:
-    """A tool call as the agent told of it. `call_id` is the model's, where the agent tells it."""
+    """A tool call as the agent told of it."""
 
-    call_id: str | None
-    name: str | None
     started_at: float | None
     ended_at: float | None = None
-    output: str | None = None
     failed: bool = False
 
 
@@ -80,7 +77,8 @@ class Span:
 class Seen:
     """What an agent's event stream told."""
 
-    spans: list[Span] = field(default_factory=list)
+    spans: dict[str, Span] = field(default_factory=dict)
+    """By the model's id of the tool call."""
     subagents: dict[str, str] = field(default_factory=dict)
     """Response id -> id of the tool call that started the subagent which made this model call."""
     compactions: list[float] = field(default_factory=list)
@@ -88,24 +86,16 @@ class Seen:
     failure: str | None = None
     """The agent's words, where it says that it failed."""
 
-    def began(self, at: float, call_id: str | None, name: str | None) -> None:
-        """A tool call began."""
-        if call_id is None or self.span(call_id) is None:
-            self.spans.append(Span(call_id, name, at))
+    def began(self, at: float, call_id: str) -> None:
+        """A tool call began; of several such words the first holds."""
+        self.spans.setdefault(call_id, Span(at))
 
-    def ended(self, at: float, call_id: str, *, output: str | None = None, failed: bool = False) -> None:
-        """A tool call, known by its id, ended."""
-        span = self.span(call_id)
-        if span is None:
-            span = Span(call_id, None, None)
-            self.spans.append(span)
-        span.ended_at = at if span.ended_at is None else min(at, span.ended_at)
-        span.output = output if output is not None else span.output
+    def ended(self, at: float, call_id: str, *, failed: bool = False) -> None:
+        """A tool call ended; of several such words the first holds."""
+        span = self.spans.setdefault(call_id, Span(None))
+        if span.ended_at is None:
+            span.ended_at = at
         span.failed = span.failed or failed
-
-    def span(self, call_id: str) -> Span | None:
-        """The latest span of a call."""
-        return next((span for span in reversed(self.spans) if span.call_id == call_id), None)
 
 
 @dataclass(frozen=True, slots=True)

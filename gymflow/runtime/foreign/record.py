@@ -10,7 +10,7 @@ from typing import Any
 from gymflow.contracts.trajectory import Invocation, ModelCall, Step, ToolCall, Trajectory, Turn
 from gymflow.models import wire
 from gymflow.runtime.foreign.calls import TurnCalls
-from gymflow.runtime.foreign.protocol import Seen, ServedCall, Span
+from gymflow.runtime.foreign.protocol import Seen, ServedCall
 
 CALLS = ("function_call", "custom_tool_call")
 OUTPUTS = ("function_call_output", "custom_tool_call_output")
@@ -33,7 +33,6 @@ class _Completion:
         served: list[ServedCall],
     ) -> None:
         self.trajectory, self.calls, self.counted, self.seen, self.served = trajectory, calls, counted, seen, served
-        self.spans = list(seen.spans)
         self.children: dict[int | None, list[ModelCall]] = {}
         for call in calls:
             self.children.setdefault(call.parent, []).append(call)
@@ -49,6 +48,7 @@ class _Completion:
             done: list[ServedCall] = []
             turn.tool_calls = [self._tool_call(item, call, done) for item in call.output if item.get("type") in CALLS]
             self._step(turn, done)
+        self._unasked()
         self._branches()
 
     def _tool_call(self, item: dict[str, Any], call: ModelCall, done: list[ServedCall]) -> ToolCall:
@@ -61,10 +61,9 @@ class _Completion:
             done.append(served)
             return served.record.model_copy(update={"call_id": record.call_id, "arguments": record.arguments})
         answer, answered_by = self._answer(call, record.call_id)
-        if (span := self._span(record, call)) is not None:
+        if (span := self.seen.spans.get(record.call_id)) is not None:
             record.started_at, record.ended_at = span.started_at, span.ended_at
             record.timing = "harness_event"
-            answer = span.output if answer is None else answer
         elif answered_by is not None:
             record.started_at = call.started_at + call.queue_s + call.duration_s
             record.ended_at = max(record.started_at, answered_by.started_at)
@@ -90,15 +89,6 @@ class _Completion:
             return served
         return None
 
-    def _span(self, record: ToolCall, call: ModelCall) -> Span | None:
-        """The agent's own word on a call: by its id, else the first untold one of that name that began after the model asked."""
-        asked = call.started_at + call.queue_s + call.duration_s
-        for span in self.spans:
-            if span.call_id == record.call_id if span.call_id else _untold(span, record, asked):
-                self.spans.remove(span)
-                return span
-        return None
-
     def _answer(self, call: ModelCall, call_id: str) -> tuple[str | None, ModelCall | None]:
         """The output that the model was given for a call, and the model call that brought it."""
         later = [one for one in self.calls if one.index > call.index]
@@ -107,6 +97,19 @@ class _Completion:
                 if item.get("type") in OUTPUTS and item.get("call_id") == call_id:
                     return _text(item.get("output")), one
         return None, None
+
+    def _unasked(self) -> None:
+        """Calls over MCP that stand in no answer of the model, such as those of code that it wrote: the turn before them made them."""
+        for served in self.served:
+            started = served.record.started_at or 0.0
+            before = [turn for turn in self.trajectory.turns if self._asked_at(turn) <= started]
+            if before:
+                before[-1].tool_calls.append(served.record)
+                self._step(before[-1], [served])
+
+    def _asked_at(self, turn: Turn) -> float:
+        assert turn.model_call is not None
+        return self.calls[turn.model_call].started_at
 
     def _step(self, turn: Turn, done: Iterable[ServedCall]) -> None:
         rewards = [one.reward for one in done if one.reward is not None]
@@ -158,10 +161,6 @@ class _Completion:
             if any(one.call_id == call_id for one in turn.tool_calls):
                 return turn.index
         return None
-
-
-def _untold(span: Span, record: ToolCall, asked: float) -> bool:
-    return (span.name is None or span.name == record.name) and (span.started_at or 0.0) >= asked - 0.05
 
 
 def _is_tool(asked: str, name: str) -> bool:
