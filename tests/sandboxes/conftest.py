@@ -77,6 +77,14 @@ async def apptainer_provider(request, monkeypatch) -> ApptainerProvider:
     return ApptainerProvider()
 
 
+@pytest.fixture
+async def apptainer(request, monkeypatch):
+    """The provider on a machine that has the command."""
+    made = await apptainer_provider(request, monkeypatch)
+    yield made
+    await made.close()
+
+
 REAL = [
     "local",
     pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.slow]),

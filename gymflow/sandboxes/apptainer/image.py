@@ -15,7 +15,7 @@ IMAGE = "GYMFLOW_APPTAINER_IMAGE"
 """Environment variable: the image where a spec names none."""
 DEFAULT_IMAGE = "gymflow/sandbox"
 
-NOT_THE_IMAGES = frozenset({"HOME", "PWD", "OLDPWD", "SHLVL", "USER", "PS1", "PROMPT_COMMAND", "LD_LIBRARY_PATH", "_"})
+NOT_THE_IMAGES = frozenset({"HOME", "LANG", "PWD", "OLDPWD", "SHLVL", "USER", "PS1", "PROMPT_COMMAND", "LD_LIBRARY_PATH", "_"})
 """Variables that Apptainer or its shell sets, whatever the image says."""
 
 LOOK = 'for d do [ -d "$d" ] && echo "$d"; done; echo; exec cat /proc/self/environ'
