@@ -52,7 +52,12 @@ def test_image_builds_and_a_bad_recipe_is_one_clear_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("provider", "lacks"), [("daytona", "no Daytona account"), ("ecs_fargate", "set GYMFLOW_ECS_SUBNETS")]
+    ("provider", "lacks"),
+    [
+        ("daytona", "no Daytona account"),
+        ("ecs_fargate", "set GYMFLOW_ECS_SUBNETS"),
+        ("openshell", "no OpenShell gateway"),
+    ],
 )
 def test_a_cloud_without_its_sdk_or_account_is_one_clear_line(provider, lacks, monkeypatch):
     for name in ("DAYTONA_API_KEY", "DAYTONA_JWT_TOKEN", "GYMFLOW_ECS_SUBNETS", "GYMFLOW_OPENSHELL_ENDPOINT"):

@@ -10,8 +10,9 @@ from typing import Any
 
 from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.sandboxes.docker.engine import Engine, EngineError
+from gymflow.sandboxes.docker.network import can_enter, open_gateway
 from gymflow.sandboxes.docker.sandbox import PROCESSES, DockerSandbox, remove, user_of
-from gymflow.sandboxes.errors import SandboxUnavailable
+from gymflow.sandboxes.errors import SandboxUnavailable, SandboxUnsupported
 from gymflow.sandboxes.interface import (
     Capability,
     Mount,
@@ -48,8 +49,10 @@ class DockerProvider(Provider):
 
     @property
     def capabilities(self) -> Capability:
+        gateway = Capability.NETWORK_GATEWAY if can_enter(self._engine.host) else Capability.NONE
         return (
-            Capability.NETWORK_NONE
+            gateway
+            | Capability.NETWORK_NONE
             | Capability.NETWORK_OPEN
             | Capability.CPU_LIMIT
             | Capability.MEMORY_LIMIT
@@ -83,6 +86,13 @@ class DockerProvider(Provider):
     ) -> Sandbox:
         refuse_unsupported(self, spec, mounts)
         refuse_options(self, spec, OPTIONS)
+        if spec.network == "gateway":
+            if gateway is None:
+                raise SandboxUnsupported("network: gateway is for episodes, which have a model gateway")
+            if "runtime" in spec.options:
+                raise SandboxUnsupported(
+                    "network: gateway needs the daemon's own runtime: leave out the option `runtime`"
+                )
         name = new_id()
         environment = {"HOME": home_of(spec), "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0", **spec.env}
         body = self._body(spec, name, environment, owned(labels, wall_s=spec.limits.wall_s), mounts)
@@ -97,6 +107,9 @@ class DockerProvider(Provider):
                 raise
             await self._make_folders(name, spec)
             await self._engine.call("POST", f"/containers/{name}/start")
+            if spec.network == "gateway" and gateway is not None:
+                state = await self._engine.call("GET", f"/containers/{name}/json")
+                sandbox.reach(await open_gateway(state["Id"], state["State"]["Pid"], gateway))
             for path, text in spec.files.items():
                 await sandbox.put(path, text.encode())
         except EngineError as error:

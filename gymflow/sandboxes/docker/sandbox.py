@@ -11,6 +11,7 @@ from gymflow.contracts.sandbox import ExecOutcome, SandboxSpec
 from gymflow.sandboxes.docker.engine import Engine, EngineError, ExecStream
 from gymflow.sandboxes.errors import SandboxError, SandboxLost
 from gymflow.sandboxes.interface import KEEP_BYTES, Command, ExecResult, argv_of
+from gymflow.sandboxes.local.gateway import GATEWAY_PORT
 from gymflow.sandboxes.posix import ENTER, KILL, MARK, OOM_COUNT, ShellSandbox
 
 AGENT = "1000:1000"
@@ -34,6 +35,7 @@ class DockerSandbox(ShellSandbox):
         self._oom_kills = 0
         self._processes = spec.limits.processes or PROCESSES
         self._stopping: asyncio.Task[None] | None = None
+        self._gateway: asyncio.Server | None = None
 
     async def exec(
         self,
@@ -180,8 +182,18 @@ class DockerSandbox(ShellSandbox):
 
     async def stop(self) -> None:
         if self._stopping is None:
-            self._stopping = asyncio.ensure_future(remove(self._engine, self.id))
+            self._stopping = asyncio.ensure_future(self._removed())
         await asyncio.shield(self._stopping)
+
+    def reach(self, gateway: asyncio.Server) -> None:
+        """Commands find the model gateway at this server from now on; it ends with the sandbox."""
+        self._gateway = gateway
+        self._environment["GYMFLOW_GATEWAY"] = f"http://127.0.0.1:{GATEWAY_PORT}"
+
+    async def _removed(self) -> None:
+        if self._gateway is not None:
+            self._gateway.close()
+        await remove(self._engine, self.id)
 
 
 class _Output:
