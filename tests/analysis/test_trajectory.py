@@ -15,11 +15,15 @@ from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.run import RunConfig
 from gymflow.contracts.schema import rollout_schema
 from gymflow.contracts.trajectory import Gap, Invocation, SandboxUse, Usage
+from gymflow.registry import Registry
+from gymflow.registry.preparing import prepared
+from gymflow.sandboxes.local.platform import bubblewrap
 from gymflow.store import Store
 
 from .conftest import Planter, Said, Sample, answering, tool
 
 DOCS = Path(__file__).parents[2] / "docs"
+MATRIX = "trajectory-matrix.md"
 MARKS = {"full": "full", "partial": "partial", "none": "none", "nothing to observe": "–"}
 USAGE = {"prompt_tokens": 12, "completion_tokens": 5}
 SUMS = [{"name": "calculate", "arguments": {"a": a, "op": "+", "b": 2}} for a in (1, 3)]
@@ -36,9 +40,34 @@ RUNS: dict[str, dict[str, Any]] = {
     },
 }
 
+SEARCHES = [
+    {"name": "mcp__gym__search_mail", "arguments": {"sender": f"{name}@northfield.example"}}
+    for name in ("amara", "nobody")
+]
+SHELL = {"codex": ("exec_command", "cmd"), "claude_code": ("Bash", "command"), "pi": ("bash", "command")}
+SUBAGENT = {"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"}
+
+
+def foreign(harness: str) -> dict[str, Any]:
+    """A run in which a foreign harness uses the environment's tools and its own, and a subagent where it has any."""
+    name, argument = SHELL[harness]
+    own = [{"name": name, "arguments": {argument: command}} for command in ("sleep 0.5; echo one", "exit 3")]
+    rules: list[dict[str, Any]] = [
+        {"turn": 0, "tool_calls": SEARCHES},
+        {"turn": 1, "tool_calls": own},
+        {"text": "Done.", "reasoning": "That is all."},
+    ]
+    if harness == "claude_code":
+        rules[0] |= {"times": 1, "tool_calls": [*SEARCHES, {"name": "Task", "arguments": SUBAGENT}]}
+        rules.insert(1, {"turn": 0, "text": "I have looked around."})
+    return {
+        "environments": [{"name": "workplace", "tasks": ["test-0000"], "harness": {"name": harness}}],
+        "rules": [{**rule, "usage": USAGE} for rule in rules],
+    }
+
 
 async def play(harness: str, root: Path) -> RolloutRecord:
-    run = RUNS[harness]
+    run = RUNS.get(harness) or foreign(harness)
     model = {"provider": "scripted", "model": "stand-in", "parameters": {"rules": run["rules"]}, "max_retries": 0}
     config = RunConfig.model_validate({"environments": run["environments"], "models": {"policy": model}})
     await evaluate(config, harness, str(root), health=False)
@@ -60,8 +89,31 @@ def checked(name: str, text: str) -> None:
     assert path.read_text() == text, f"docs/{name} is out of date; UPDATE_DOCS=1 pytest {Path(__file__).name} writes it"
 
 
+def rows(text: str) -> list[list[str]]:
+    """The cells of a Markdown table, its rule left out."""
+    lines = [line for line in text.splitlines() if line.startswith("|") and not line.startswith("|---")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
 def test_the_matrix_in_the_docs_is_what_rollouts_show(played: dict[str, RolloutRecord]) -> None:
     found = {harness: coverage(record) for harness, record in played.items()}
+    head, *cells = rows((DOCS / MATRIX).read_text())
+    for harness, one in found.items():
+        column = head.index(f"`{harness}`")
+        assert [row[column] for row in cells] == [MARKS[one[criterion]] for criterion in CRITERIA], harness
+        assert set(one.values()) <= {"full", "nothing to observe"}, harness
+    assert found["simple"]["parallel"] == found["simple"]["tools"] == "full"
+
+
+@pytest.mark.harness
+def test_the_whole_matrix_is_what_rollouts_of_all_harnesses_show(
+    played: dict[str, RolloutRecord], tmp_path: Path
+) -> None:
+    if isinstance(reason := bubblewrap(), str):
+        pytest.skip(f"no isolation here: {reason}")
+    list(prepared(Registry(), SHELL, print))
+    found = {harness: coverage(record) for harness, record in played.items()}
+    found |= {harness: coverage(asyncio.run(play(harness, tmp_path / "store"))) for harness in SHELL}
     lines = [
         "# What the stored trajectory shows, by harness",
         "",
@@ -73,10 +125,12 @@ def test_the_matrix_in_the_docs_is_what_rollouts_show(played: dict[str, RolloutR
     ]
     for criterion, meaning in CRITERIA.items():
         lines.append(f"| {meaning} | " + " | ".join(MARKS[one[criterion]] for one in found.values()) + " |")
-    checked("trajectory-matrix.md", "\n".join(lines) + "\n")
+    checked(MATRIX, "\n".join(lines) + "\n")
     for harness, one in found.items():
         assert set(one.values()) <= {"full", "nothing to observe"}, harness
-    assert found["simple"]["parallel"] == found["simple"]["tools"] == "full"
+    assert found["claude_code"]["invocations"] == "full"
+    for harness in SHELL:
+        assert [found[harness][one] for one in ("tools", "parallel", "sandbox", "history")] == ["full"] * 4, harness
 
 
 def test_a_stored_rollout_fits_the_published_schema(played: dict[str, RolloutRecord]) -> None:
