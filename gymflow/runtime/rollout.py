@@ -80,7 +80,7 @@ class Player:
         started = time.time()
         attempts: list[Attempt] = []
         while True:
-            attempt = _Attempt(self, planned, task.task, environment, agent)
+            attempt = _Attempt(self, planned, task, environment, agent)
             begun = time.time()
             try:
                 await attempt.run()
@@ -100,13 +100,17 @@ class Player:
 class _Attempt:
     player: Player
     planned: PlannedRollout
-    task: Task
+    prepared: RunTask
     environment: RunEnvironment
     agent: RunAgent
     trajectory: Trajectory = field(default_factory=Trajectory)
     snapshot: Snapshot | None = None
     collected: dict[str, bytes] = field(default_factory=dict)
     client: ModelClient | None = None
+
+    @property
+    def task(self) -> Task:
+        return self.prepared.task
 
     async def run(self) -> None:
         """Play the episode and take the snapshot, also when the agent failed or ran out of budget."""
@@ -132,6 +136,8 @@ class _Attempt:
                 if sandbox is not None:
                     self.collected, gaps = await sandbox.collect()
                     self.trajectory.gaps += gaps
+                    if self.recorded and self.prepared.fields is not None:
+                        self.collected |= await sandbox.observed(self.environment.verifier, self.prepared.fields)
         finally:
             if not self.environment.stateless:
                 await _closed(session, player.limits.environment_timeout_s)
@@ -142,7 +148,14 @@ class _Attempt:
             return nullcontext()
         labels = {RUN: self.player.run_id, ROLLOUT: rollout_id(self.player.run_id, self.planned.plan_index)}
         lodging = self.agent.harness.lodging()
-        return episode_sandbox(spec, self.environment.manifest.collects, labels=labels, lodging=lodging)
+        return episode_sandbox(
+            spec, self.environment.manifest.collects, labels=labels, lodging=lodging, cleared=self.recorded
+        )
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the verifier judges what it sees in the agent's own sandbox."""
+        return self.environment.verifier.rerun == "recorded"
 
     def _open_session(self) -> Session:
         try:

@@ -5,6 +5,10 @@ import contextlib
 import shlex
 import time
 from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+from pydantic import BaseModel
 
 from gymflow.contracts.environment import Collected
 from gymflow.contracts.outcome import StopReason
@@ -16,6 +20,7 @@ from gymflow.sandboxes import archive, open_sandbox, patch
 from gymflow.sandboxes.errors import SandboxError, SandboxLost, SandboxUnsupported, TooLarge
 from gymflow.sandboxes.interface import GET_BYTES, GET_FILES, KEEP_BYTES, Command, ExecResult, Sandbox
 from gymflow.sandboxes.pool import pool
+from gymflow.verifiers import Verifier, VerifierError
 
 COLLECT_BYTES = 256 << 20
 COMMAND_CHARACTERS = 4000
@@ -23,6 +28,18 @@ COMMAND_CHARACTERS = 4000
 
 NOT_WORK = (".git", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "node_modules", ".venv")
 """Names that a patch leaves out."""
+
+_PROCESSES = "for place in /proc/[0-9]*; do echo ${place#/proc/}; done"
+_END_OTHERS = """
+own=" OWN $$ "
+for round in 1 2 3 4 5; do
+  for place in /proc/[0-9]*; do
+    case "$own" in *" ${place#/proc/} "*) ;; *) kill -9 "${place#/proc/}" 2>/dev/null ;; esac
+  done
+done
+true
+"""
+"""Several rounds, since what is killed may just have started another one."""
 
 
 class EpisodeSandbox(Sandbox):
@@ -32,16 +49,20 @@ class EpisodeSandbox(Sandbox):
     that is gone for another reason fails the rollout.
     """
 
-    def __init__(self, inner: Sandbox, collects: Sequence[Collected]) -> None:
+    def __init__(self, inner: Sandbox, collects: Sequence[Collected], cleared: bool = False) -> None:
         super().__init__(inner.id, inner.spec, inner.isolation)
         self.used: list[SandboxUse] = []
         self._inner = inner
         self._collects = collects
+        self._cleared = cleared
+        self._own_processes = ""
         self._base: dict[str, bytes] = {}
         self._started = time.monotonic()
 
     async def prepare(self) -> None:
-        """Look at the workspace as it is at the start, where a patch is to be made."""
+        """Look at the workspace as it is at the start, where a patch is to be made, and at what runs before the agent does."""
+        if self._cleared:
+            self._own_processes = (await self._inner.exec(_PROCESSES)).stdout.decode()
         if "patch" in self._collects:
             whole = await self._inner.get_archive(self.spec.workdir, max_bytes=COLLECT_BYTES, exclude=NOT_WORK)
             self._base = archive.read(whole)
@@ -96,6 +117,16 @@ class EpisodeSandbox(Sandbox):
         with self._agents_doing():
             return await self._inner.get_archive(path, max_bytes=max_bytes, max_files=max_files, exclude=exclude)
 
+    async def observed(self, verifier: Verifier[Any], fields: BaseModel) -> dict[str, bytes]:
+        """What the verifier takes from the sandbox itself, with everything ended that the agent left running. Its commands are not
+        the agent's and are not recorded. Nothing, where the sandbox is gone or the verifier fails: then it has nothing to judge."""
+        try:
+            with self._agents_doing():
+                await self._inner.exec(_END_OTHERS.replace("OWN", " ".join(self._own_processes.split())), timeout_s=30)
+                return await verifier.observe(fields, self._inner)
+        except (StopEpisode, VerifierError) as error:
+            return {"verification": orjson.dumps({"fault": str(error)})}
+
     async def stop(self) -> None:
         """The sandbox is the engine's to stop, when its evidence is kept."""
 
@@ -142,15 +173,17 @@ async def episode_sandbox(
     *,
     labels: Mapping[str, str],
     lodging: Lodging | None = None,
+    cleared: bool = False,
 ) -> AsyncIterator[EpisodeSandbox]:
-    """A sandbox with the task's workspace in it, removed at the end of the block.
+    """A sandbox with the task's workspace in it, removed at the end of the block. `cleared`: its verifier will look at it, with the
+    agent's processes gone.
 
     That it could not be removed does not undo the episode: it is labelled, and the next start cleans up. Raises RolloutFailure.
     """
     ended = False
     try:
         async with _opened(spec, labels, lodging) as inner:
-            sandbox = EpisodeSandbox(inner, collects)
+            sandbox = EpisodeSandbox(inner, collects, cleared)
             await sandbox.prepare()
             yield sandbox
             ended = True

@@ -202,6 +202,11 @@ class _Check:
         self, manifest: Manifest, session: type[Session], verifier: Verifier[Any], config: RunConfig | None
     ) -> None:
         """The fixtures, if the verifier can be run without a model that is paid for."""
+        if verifier.rerun == "recorded":
+            self.report.warnings.append(
+                "the verifier judges what it saw when an episode ended, so fixtures prove nothing of it"
+            )
+            return
         async with AsyncExitStack() as stack:
             judge = None
             if JUDGE in verifier.needs:

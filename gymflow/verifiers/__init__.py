@@ -13,7 +13,7 @@ example's values decide what validation checks, so types there should be exact. 
 the same evidence; what it must not do is read the clock, the network or another rollout.
 """
 
-from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,6 +21,9 @@ from gymflow.contracts.outcome import VerdictFailure
 from gymflow.contracts.verdict import Anchor, Verdict
 from gymflow.paths import shipped
 from gymflow.verifiers.evidence import Evidence
+
+if TYPE_CHECKING:
+    from gymflow.sandboxes import Sandbox
 
 __path__.append(str(shipped("verifiers")))
 
@@ -88,6 +91,11 @@ class Verifier(Generic[TaskFields]):
         Diagnosis scores failed rollouts a second time under them: what passes then failed for its form alone.
         """
         return None
+
+    async def observe(self, task: TaskFields, sandbox: "Sandbox") -> dict[str, bytes]:
+        """Artifacts that only the agent's own sandbox can give, taken when the episode has ended and nothing of the agent runs in it
+        any more. Asked only where `rerun` is `recorded`: what is taken there cannot be taken again."""
+        return {}
 
     async def verify(self, task: TaskFields, evidence: Evidence) -> Verdict:
         """The verdict. Any exception is recorded as `verifier_error` with its message; the run goes on."""

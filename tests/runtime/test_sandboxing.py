@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from flows.evaluate import evaluate
+from flows.reverify import reverify
 from gymflow.errors import InputError, RunIncomplete
 from gymflow.sandboxes import archive
 from gymflow.store import Store, connect
@@ -131,6 +132,47 @@ async def test_a_sandbox_for_an_environment_that_has_none_is_refused(store, home
         await run(
             store, office(tmp_path, sandbox=None, offers=["messages"]), commands("true"), sandbox={"provider": "local"}
         )
+
+
+TEST_SH = """
+mkdir -p /logs/verifier
+if [ "$(cat /home/agent/deep/answer.txt)" = 7 ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt
+sleep 0.3
+"""
+
+
+def machine(tmp_path: Path) -> str:
+    """An environment whose tests look beyond the workspace."""
+    rows = [{"task_id": "copy", "sandbox": {"files": {"question.txt": "7\n"}}, "tests": {"test.sh": TEST_SH}}]
+    fields = {
+        "offers": ["messages", "shell"],
+        "harness": {"name": "simple"},
+        "sandbox": {"limits": {"memory_mib": 256}},
+        "prompt": {"user": "Copy question.txt to ~/deep/answer.txt."},
+        "verifier": {"name": "terminal_shared"},
+    }
+    write_environment(tmp_path / "machine", rows=rows, **fields)
+    return str(tmp_path / "machine")
+
+
+async def test_a_verifier_may_look_at_the_agents_own_machine_when_the_episode_has_ended(store, home, tmp_path):
+    record = await run(store, machine(tmp_path), commands("mkdir ~/deep; cp question.txt ~/deep/answer.txt"))
+
+    assert rewards(store) == [(1.0,)]
+    assert len(record.evidence.trajectory.sandbox) == 1  # the verifier's commands are not the agent's
+    assert {"workspace", "verification"} <= set(record.evidence.artifacts)
+    with pytest.raises(InputError, match="recorded"):
+        await reverify("r", store=str(store))
+
+
+async def test_se_background_writer_and_planted_rewards_score_nothing(store, home, tmp_path):
+    writer = "(while true; do mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt; sleep 0.02; done) >/dev/null 2>&1 &"
+    await run(store, machine(tmp_path), commands(writer, "mkdir -p /tests; echo 'echo 1' > /tests/test.sh"))
+
+    with connect(store) as connection:
+        [(reward, details)] = connection.execute("select reward, details from verdicts").fetchall()
+    assert reward == 0.0
+    assert json.loads(details)["tamper_suspected"] is True
 
 
 async def test_a_workspace_that_is_gone_is_a_gap_and_a_zero(store, home, tmp_path):
