@@ -1,9 +1,12 @@
-"""What the model gateway costs: `python tests/perf/bench_gateway.py [--calls 5000] [--streams 200]`.
+"""What the model gateway costs: `python -m tests.perf.bench_gateway [--calls 5000] [--streams 200] [--queued 10000]`.
 
 In process: CPU per call of the client alone, and with HTTP beside a bare aiohttp loop in the same run (targets: client and record
 0.1 ms; capture of a 4 kB exchange 0.15 ms). Over HTTP, in a process of its own: CPU of the gateway per call (target 0.8 ms), and
-what it adds to the delay of a chunk with many streams (targets: p50 2 ms, p99 15 ms). The endpoint and the clients are further
-processes, so wall times mean something on four free cores only.
+what it adds to the delay of a chunk with many streams, which its front process takes over (targets: p50 2 ms, p99 15 ms). The
+endpoint and the clients are further processes, so wall times mean something on four free cores only.
+
+Besides: 10 000 rollouts that queue for a model (pending requests stay at the limit, memory flat), bytes that a turn adds to the
+store (turn 100 at most 1.2 x turn 10, for calls and for token ids), and 1 000 concurrent rollouts of `collect`.
 """
 
 import argparse
@@ -20,9 +23,11 @@ from typing import Any
 import aiohttp
 import orjson
 
+from gymflow.collecting import collect
 from gymflow.contracts.model import ModelSpec
+from gymflow.contracts.run import Limits
 from gymflow.contracts.trajectory import Usage
-from gymflow.models import Gateway, ModelRequest, ModelResponse
+from gymflow.models import Gateway, ModelRequest, ModelResponse, TokenIds
 from gymflow.models.dialects import message
 from gymflow.models.scripted import Scripted
 from gymflow.models.server import GatewayServer
@@ -122,6 +127,79 @@ async def chunk_gaps(url: str, streams: int) -> list[float]:
     return delays
 
 
+async def queued(url: str, rollouts: int) -> None:
+    """Many clients wait for few slots: how many requests are out at most, and what a waiting one weighs."""
+    limit = 32
+    spec = ModelSpec(model="fake-model-20ms", base_url=url, concurrency=limit)
+    async with Gateway({"policy": spec}) as gateway:
+        most = 0
+        await gateway.client("policy").create(ModelRequest(question(0)))
+        before = memory_mb()
+
+        async def one(number: int) -> None:
+            await gateway.client("policy", seed=number).create(ModelRequest(question(number)))
+
+        async def watch() -> None:
+            nonlocal most
+            while True:
+                most = max(most, gateway["policy"].limiter.in_flight)
+                await asyncio.sleep(0.005)
+
+        watcher = asyncio.create_task(watch())
+        waiting = [asyncio.create_task(one(number)) for number in range(rollouts)]
+        await asyncio.sleep(0)
+        halfway = memory_mb()
+        await asyncio.gather(*waiting)
+        watcher.cancel()
+        print(
+            f"{rollouts} queued rollouts: at most {most} of {limit} requests out; memory {before:.0f} MB before, "
+            f"{halfway:.0f} MB queued, {memory_mb():.0f} MB at the end"
+        )
+
+
+async def stored_per_turn(turns: int = 100) -> None:
+    """JSON bytes that a turn adds to a rollout's calls, with and without token ids."""
+    spec = ModelSpec(provider="scripted", model="s")
+    text, ids = "y" * 400, list(range(1000, 1100))
+    prompt: list[int] = []
+
+    async def reply(request: ModelRequest) -> ModelResponse:
+        prompt.extend(range(2000, 2050))
+        tokens = TokenIds(list(prompt), ids, [-0.5] * len(ids))
+        prompt.extend(ids)
+        return ModelResponse([message(text)], "stop", Usage(prompt_tokens=500, completion_tokens=500), tokens=tokens)
+
+    client = Gateway({"policy": spec}, providers={"policy": Scripted(spec, answer=reply)}).client("policy")
+    history: list[dict[str, Any]] = []
+    for number in range(turns):
+        history.append({"role": "user", "content": f"{number:04} " + "z" * 400})
+        history += (await client.create(ModelRequest(list(history)))).output
+    calls = [len(call.model_dump_json(exclude={"tokens"})) for call in client.calls]
+    tokens = [len(call.tokens.model_dump_json()) for call in client.calls if call.tokens]
+    print(
+        f"bytes per turn, turn {turns} / turn 10: calls {calls[-1]} / {calls[9]} = {calls[-1] / calls[9]:.2f}, "
+        f"tokens {tokens[-1]} / {tokens[9]} = {tokens[-1] / tokens[9]:.2f}"
+    )
+
+
+async def collected(url: str, rollouts: int = 1000) -> None:
+    """`collect` in this process, all rollouts at once."""
+    model = ModelSpec(model="fake-model-200ms", base_url=url)
+    before, cpu, wall = memory_mb(), time.process_time(), time.perf_counter()
+    count = 0
+    async for sample in collect("mcqa", model=model, repeats=rollouts // 84 + 1, limits=Limits(concurrency=rollouts)):
+        count += sample.verdict is not None
+    print(
+        f"collect, {rollouts} at once: {count} rollouts in {time.perf_counter() - wall:.1f} s, "
+        f"{1000 * (time.process_time() - cpu) / count:.2f} ms CPU each, {memory_mb() - before:.0f} MB more"
+    )
+
+
+def memory_mb() -> float:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
 def process_cpu_s(pid: int) -> float:
     with open(f"/proc/{pid}/stat") as file:
         fields = file.read().rpartition(")")[2].split()
@@ -149,6 +227,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--calls", type=int, default=5000)
     parser.add_argument("--streams", type=int, default=200)
+    parser.add_argument("--queued", type=int, default=10_000)
     parser.add_argument("--serve", metavar="URL")
     options = parser.parse_args()
     if options.serve:
@@ -156,12 +235,16 @@ def main() -> None:
         return
     with start_endpoint() as endpoint:
         asyncio.run(in_process(endpoint.url, options.calls))
-        command = [sys.executable, __file__, "--serve", endpoint.url]
+        asyncio.run(stored_per_turn())
+        asyncio.run(queued(endpoint.url, options.queued))
+        asyncio.run(collected(endpoint.url))
+        command = [sys.executable, "-m", "tests.perf.bench_gateway", "--serve", endpoint.url]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             url = process.stdout.readline().strip()
             asyncio.run(over_http(endpoint.url, url, process.pid, options.calls))
             endpoint.control(chunk_ms=1000 * CHUNK_S, chunks=CHUNKS, text="x" * 10 * CHUNKS)
+            asyncio.run(chunk_gaps(f"{url}/v1", options.streams))  # they move to the front process
             direct = asyncio.run(chunk_gaps(endpoint.url, options.streams))
             through = asyncio.run(chunk_gaps(f"{url}/v1", options.streams))
             print(
