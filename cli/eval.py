@@ -1,5 +1,6 @@
 """`gym eval`: run, score and report evaluations."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -72,6 +73,10 @@ def run(
         bool, typer.Option("--strict-routing", help="Refuse tasks that refer to an unknown agent.")
     ] = False,
     skip_bad_rows: Annotated[bool, typer.Option("--skip-bad-rows", help="Leave unreadable rows out, counted.")] = False,
+    unsafe_host: Annotated[
+        bool,
+        typer.Option("--unsafe-host", help="Where nothing can be isolated, let agents work as you on this machine."),
+    ] = False,
     allow_drift: Annotated[
         list[str] | None, typer.Option(metavar="FIELD", help="On resume: accept and record this difference.")
     ] = None,
@@ -117,6 +122,10 @@ def run(
         assignments=set_ or [],
         vary=vary or [],
     )
+    if unsafe_host:
+        from gymflow.sandboxes.registry import ISOLATION
+
+        os.environ[ISOLATION] = "none"
     run_evaluations(
         options,
         config,

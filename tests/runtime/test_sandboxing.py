@@ -1,6 +1,7 @@
 """Rollouts in a sandbox: what the harness works in, what is kept of it, and how its faults end a rollout."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -181,3 +182,19 @@ async def test_a_workspace_that_is_gone_is_a_gap_and_a_zero(store, home, tmp_pat
     assert record.rollout.status == "completed"
     assert rewards(store) == [(0.0,)]
     assert json.loads(record.evidence.trajectory.model_dump_json())["sandbox"]
+
+
+def test_without_isolation_a_run_is_refused_unless_asked_for_by_name(gym, tmp_path, monkeypatch):
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("sh", "tar", "mkdir", "cat", "cp"):
+        (tools / name).symlink_to(shutil.which(name))
+    monkeypatch.setenv("PATH", str(tools))  # no bubblewrap
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(json.dumps(commands("cp question.txt answer.txt")))
+    place = office(tmp_path, sandbox={"network": "open"})
+    asked = ("eval", "run", place, "--model", "scripted", "--set", f"models.policy.parameters.script={rules}", "--json")
+    refused = gym(*asked)
+    assert refused.code == 2 and "--unsafe-host" in refused.err
+    assert gym(*asked, "--unsafe-host").code == 0
+    assert gym("sql", "select reward from verdicts", "--json").json == [{"reward": 1.0}]
