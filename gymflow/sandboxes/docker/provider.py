@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from gymflow.contracts.sandbox import SandboxSpec
+from gymflow.sandboxes.docker.disk import bound
 from gymflow.sandboxes.docker.engine import Engine, EngineError
-from gymflow.sandboxes.docker.network import can_enter, open_gateway
+from gymflow.sandboxes.docker.inside import can_enter
+from gymflow.sandboxes.docker.network import open_gateway
 from gymflow.sandboxes.docker.sandbox import PROCESSES, DockerSandbox, remove, user_of
 from gymflow.sandboxes.errors import SandboxUnavailable, SandboxUnsupported
 from gymflow.sandboxes.interface import (
@@ -49,9 +51,9 @@ class DockerProvider(Provider):
 
     @property
     def capabilities(self) -> Capability:
-        gateway = Capability.NETWORK_GATEWAY if can_enter(self._engine.host) else Capability.NONE
+        entered = Capability.NETWORK_GATEWAY | Capability.DISK_LIMIT
         return (
-            gateway
+            (entered if can_enter(self._engine.host) else Capability.NONE)
             | Capability.NETWORK_NONE
             | Capability.NETWORK_OPEN
             | Capability.CPU_LIMIT
@@ -86,13 +88,11 @@ class DockerProvider(Provider):
     ) -> Sandbox:
         refuse_unsupported(self, spec, mounts)
         refuse_options(self, spec, OPTIONS)
-        if spec.network == "gateway":
-            if gateway is None:
-                raise SandboxUnsupported("network: gateway is for episodes, which have a model gateway")
-            if "runtime" in spec.options:
-                raise SandboxUnsupported(
-                    "network: gateway needs the daemon's own runtime: leave out the option `runtime`"
-                )
+        inside = [wish for wish, is_set in (("network: gateway", spec.network == "gateway"), ("limits.disk_mib", spec.limits.disk_mib)) if is_set]  # fmt: skip
+        if inside and "runtime" in spec.options:
+            raise SandboxUnsupported(
+                f"{', '.join(inside)}: only with the daemon's own runtime; leave out the option `runtime`"
+            )
         name = new_id()
         environment = {"HOME": home_of(spec), "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0", **spec.env}
         body = self._body(spec, name, environment, owned(labels, wall_s=spec.limits.wall_s), mounts)
@@ -107,9 +107,8 @@ class DockerProvider(Provider):
                 raise
             await self._make_folders(name, spec)
             await self._engine.call("POST", f"/containers/{name}/start")
-            if spec.network == "gateway" and gateway is not None:
-                state = await self._engine.call("GET", f"/containers/{name}/json")
-                sandbox.reach(await open_gateway(state["Id"], state["State"]["Pid"], gateway))
+            if inside:
+                await self._enter(sandbox, spec, gateway)
             for path, text in spec.files.items():
                 await sandbox.put(path, text.encode())
         except EngineError as error:
@@ -119,6 +118,18 @@ class DockerProvider(Provider):
             await asyncio.shield(sandbox.stop())
             raise
         return sandbox
+
+    async def _enter(self, sandbox: DockerSandbox, spec: SandboxSpec, gateway: Path | None) -> None:
+        """What is arranged in a container that runs, from outside."""
+        state = await self._engine.call("GET", f"/containers/{sandbox.id}/json")
+        container_id, pid = state["Id"], state["State"]["Pid"]
+        if spec.limits.disk_mib is not None:
+            uid, gid = owner_of(spec)
+            await bound(
+                container_id, pid, workdir=spec.workdir, home=home_of(spec), owner=(uid, gid), mib=spec.limits.disk_mib
+            )
+        if spec.network == "gateway" and gateway is not None:
+            sandbox.reach(await open_gateway(container_id, pid, gateway))
 
     def _body(
         self, spec: SandboxSpec, name: str, environment: Mapping[str, str], labels: Mapping[str, str], mounts: Sequence[Mount]
@@ -177,14 +188,13 @@ class DockerProvider(Provider):
 
     async def _make_folders(self, name: str, spec: SandboxSpec) -> None:
         """The workdir and the home of the sandbox's user; by the daemon, since nothing inside may give files away."""
-        uid, _, gid = user_of(spec).partition(":")
+        uid, gid = owner_of(spec)
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w") as tar:
             for folder in (spec.workdir, home_of(spec)):
                 member = tarfile.TarInfo(folder.lstrip("/"))
                 member.type, member.mode = tarfile.DIRTYPE, 0o755
-                member.uid = int(uid) if uid.isdigit() else 0
-                member.gid = int(gid) if gid.isdigit() else member.uid
+                member.uid, member.gid = uid, gid
                 tar.addfile(member)
         await self._engine.call("PUT", f"/containers/{name}/archive", query={"path": "/"}, data=buffer.getvalue())
 
@@ -209,6 +219,13 @@ class DockerProvider(Provider):
 
     async def close(self) -> None:
         await self._engine.close()
+
+
+def owner_of(spec: SandboxSpec) -> tuple[int, int]:
+    """Uid and gid of the user's folders; root's, where only the image knows a user's number."""
+    uid, _, gid = user_of(spec).partition(":")
+    number = int(uid) if uid.isdigit() else 0
+    return number, int(gid) if gid.isdigit() else number
 
 
 def home_of(spec: SandboxSpec) -> str:
