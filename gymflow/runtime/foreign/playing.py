@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gymflow.contracts.outcome import FailureKind, StopReason
-from gymflow.contracts.trajectory import ToolCall
+from gymflow.contracts.trajectory import Gap, ToolCall
 from gymflow.environments import Session, ToolResult
 from gymflow.errors import RolloutFailure, RunIncomplete, StopEpisode
 from gymflow.items import output_text
@@ -48,6 +48,8 @@ class Play:
         self.over = asyncio.Event()
         """The environment ended the episode."""
         self.started = started
+        self.lost = False
+        """Whether events of the agent were lost."""
 
     async def run(self) -> None:
         """Play to the end. Raises StopEpisode, RolloutFailure, RunIncomplete."""
@@ -78,6 +80,9 @@ class Play:
         finally:
             admission.close()
             endpoints.dismiss(admission.token)
+            if self.lost:
+                detail = "the agent was killed before all of its events could be read"
+                episode.trajectory.gaps.append(Gap(code="no_tool_timing", detail=detail))
             complete(episode.trajectory, episode.client.calls, self.counted, self.seen, self.served)
 
     async def _reply(self) -> str | None:
@@ -94,6 +99,7 @@ class Play:
         """Run the agent once, to its end or until it may do no more."""
         limit_s, budget = self._limit()
         made = len(self.episode.client.calls)
+        self.lost = True
         running = asyncio.ensure_future(
             self.sandbox.exec(
                 ["python3", "-I", self.worker],
@@ -106,8 +112,11 @@ class Play:
             await self._until_over(running, admission)
             result = await running
         finally:
-            running.cancel()
+            if not running.done():
+                running.cancel()
+                await asyncio.wait([running])  # its tree has to be gone before the workspace is looked at
         output = read(result.stdout)
+        self.lost = result.truncated or output.ended is None
         for event in output.events:
             self.harness.see(event, self.seen)
         stalled = not budget and len(self.episode.client.calls) == made
