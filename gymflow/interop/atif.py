@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from gymflow.contracts.outcome import Status, StopReason
-from gymflow.contracts.trajectory import Gap, ModelCall, ToolCall, Usage
+from gymflow.contracts.trajectory import Gap, ModelCall, ToolCall, Trajectory, Usage
 from gymflow.contracts.verdict import Verdict, VerdictRecord
 from gymflow.errors import InputError
 from gymflow.interop import ours
@@ -27,6 +27,8 @@ from gymflow.store.encoding import dumps
 
 VERSION = "ATIF-v1.7"
 MANIFEST = "manifest.json"
+FURTHER_TOKENS = ("reasoning_tokens", "cache_write_tokens")
+"""Counts of ours that stand in `metrics.extra`."""
 
 Row = dict[str, Any]
 
@@ -155,7 +157,7 @@ def _take(rebuilder: Rebuilder, step: Row, model: str) -> None:
         output.append(message(text))
     for call in calls:
         raw = (call.get("extra") or {}).get("raw_arguments")
-        arguments = raw if isinstance(raw, str) else json.dumps(call.get("arguments") or {}, ensure_ascii=False)
+        arguments = raw if isinstance(raw, str) else _spelt(call.get("arguments") or {})
         output.append(function_call(str(call.get("tool_call_id")), str(call.get("function_name")), arguments))
     metrics = step.get("metrics") or {}
     rebuilder.answer(
@@ -164,6 +166,7 @@ def _take(rebuilder: Rebuilder, step: Row, model: str) -> None:
             prompt_tokens=metrics.get("prompt_tokens"),
             completion_tokens=metrics.get("completion_tokens"),
             cached_tokens=metrics.get("cached_tokens"),
+            **_further_tokens(metrics),
         ),
         tokens=rebuilder.tokens(
             metrics.get("prompt_token_ids"), metrics.get("completion_token_ids"), metrics.get("logprobs")
@@ -181,6 +184,13 @@ def _take(rebuilder: Rebuilder, step: Row, model: str) -> None:
         ]
         + [message(text_of(one.get("content")), "user") for one in results if one.get("source_call_id") is None]
     )
+
+
+def _further_tokens(metrics: Row) -> dict[str, int]:
+    """Counts that have no field of their own there."""
+    extra = metrics.get("extra")
+    given = {name: extra.get(name) for name in FURTHER_TOKENS} if isinstance(extra, dict) else {}
+    return {name: value for name, value in given.items() if isinstance(value, int) and not isinstance(value, bool)}
 
 
 def _tool(definition: Row) -> Row:
@@ -249,7 +259,9 @@ def document_of(own: OwnRollout, verdict: VerdictRecord | None) -> Row:
         said = [item for item in call.new_input if not is_own(item) and item.get("type", "message") == "message"]
         steps += [_said(item) for item in said]
         steps.append(_agent_step(call, calls[: number + 1], by_id))
-    if not calls:
+    if calls:
+        steps += [_said(item) for item in _last_words(trajectory, calls[-1].index)]
+    else:
         steps += [_said(item) for item in asked.get("input") or ()]
     steps = steps or [{"source": "user", "message": ""}]
     usage = rollout.usage
@@ -285,6 +297,12 @@ def document_of(own: OwnRollout, verdict: VerdictRecord | None) -> Row:
             OURS: ours.encode(own),
         },
     }
+
+
+def _last_words(trajectory: Trajectory, call: int) -> list[Item]:
+    """What the environment said after the last call, which no call saw."""
+    ended = [turn.step for turn in trajectory.turns if turn.model_call == call and turn.step is not None]
+    return [item for step in ended for item in step.messages]
 
 
 def _said(item: Item) -> Row:
@@ -326,20 +344,27 @@ def _agent_step(call: ModelCall, calls: Sequence[ModelCall], by_id: dict[str, To
         metrics["completion_token_ids"] = tokens.completion_token_ids
         if None not in tokens.logprobs:
             metrics["logprobs"] = tokens.logprobs
+    further = {name: value for name in FURTHER_TOKENS if (value := getattr(usage, name)) is not None}
+    metrics["extra"] = further or None
     step["metrics"] = {name: value for name, value in metrics.items() if value is not None}
     return step
 
 
 def _tool_call(item: Item) -> Row:
-    """Arguments are an object there; what is none is kept as text."""
+    """Arguments are an object there; what is none, or is spelt otherwise, is kept as the model wrote it."""
     text = str(item.get("arguments") or "")
     call: Row = {"tool_call_id": str(item.get("call_id")), "function_name": str(item.get("name")), "arguments": {}}
     try:
-        value = orjson.loads(text or "{}")
+        value = orjson.loads(text)
     except orjson.JSONDecodeError:
         value = None
     if isinstance(value, dict):
         call["arguments"] = value
-    else:
+    if value != call["arguments"] or _spelt(value) != text:
         call["extra"] = {"raw_arguments": text}
     return call
+
+
+def _spelt(arguments: Any) -> str:
+    """Arguments as a reader of the format writes them, who has only the object."""
+    return json.dumps(arguments, ensure_ascii=False)

@@ -4,11 +4,11 @@ A record has the model calls as they were made, with their requests and answers,
 than in a rollout line alone.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gymflow.contracts.outcome import Status, StopReason
+from gymflow.contracts.outcome import FailureKind, Status, StopReason
 from gymflow.contracts.trajectory import Gap, Invocation, ModelCall, Trajectory, Usage
 from gymflow.errors import InputError
 from gymflow.interop import nemo_gym, ours
@@ -16,6 +16,7 @@ from gymflow.interop.lines import Lines, rows_of
 from gymflow.interop.observing import Observer, iso, seconds
 from gymflow.interop.rebuilding import Item, conversation
 from gymflow.interop.rollouts import OURS, ForeignRollout, OwnRollout
+from gymflow.models.base import ModelRequest
 from gymflow.models.dialects import DialectError, chat, messages, responses, serve_chat, serve_messages, serve_responses
 
 FIELD, VERSION = "ng_trajectory", "1.0"
@@ -54,14 +55,23 @@ def read(file: Path, inputs: Path | None = None) -> Iterator[ForeignRollout | Ow
 def _foreign(row: Row, record: Row, where: str) -> ForeignRollout:
     observer = Observer()
     undecoded = 0
+    named: dict[str, ModelCall] = {}
+    requests: list[ModelRequest] = []
     for call in record.get("model_calls") or ():
-        undecoded += not _observe(observer, call)
+        request = _observe(observer, call)
+        if request is None:
+            undecoded += 1
+        else:
+            requests.append(request)
+            named[str(call.get("model_call_id"))] = observer.calls[-1]
     gaps = [Gap(code="imported"), *(_gap(gap) for gap in record.get("gaps") or ())]
     if undecoded:
         gaps.append(
             Gap(code="no_model_calls", detail=f"{undecoded} calls whose request or answer is of no known dialect")
         )
+    _invoked(record, named)
     trajectory = observer.trajectory(_times(record))
+    _executed(trajectory, record)
     _invocations(trajectory, record)
     answered = [call for call in observer.calls if call.status == "ok"]
     if not answered:
@@ -69,7 +79,7 @@ def _foreign(row: Row, record: Row, where: str) -> ForeignRollout:
     gaps += [Gap(code="no_snapshot"), Gap(code="no_token_ids")]
     trajectory.gaps = gaps
     trajectory.stop_reason = StopReason.FINISHED
-    foreign = _of_row(row, where) if row else _bare(record, observer.calls)
+    foreign = _of_row(row, where) if row else _bare(record, observer.calls, requests)
     if answered:
         foreign.calls, foreign.trajectory = observer.calls, trajectory
         foreign.started_at = foreign.started_at or answered[0].started_at
@@ -85,12 +95,14 @@ def _of_row(row: Row, where: str) -> ForeignRollout:
     return foreign
 
 
-def _bare(record: Row, calls: Sequence[ModelCall]) -> ForeignRollout:
+def _bare(record: Row, calls: Sequence[ModelCall], requests: Sequence[ModelRequest]) -> ForeignRollout:
     """A record without its rollout line: no reward, and the task is what the first call was asked."""
     first = next((call for call in calls if call.parent is None), None)
     asked: Row = {"input": first.new_input if first else []}
     if first is not None and first.instructions is not None:
         asked["instructions"] = first.instructions
+    if requests and requests[0].tools:
+        asked["tools"] = requests[0].tools
     return ForeignRollout(
         task={"responses_create_params": asked, "task_id": record.get("task_id")},
         task_id=record.get("task_id"),
@@ -104,23 +116,27 @@ def _bare(record: Row, calls: Sequence[ModelCall]) -> ForeignRollout:
     )
 
 
-def _observe(observer: Observer, call: Row) -> bool:
+def _observe(observer: Observer, call: Row) -> ModelRequest | None:
+    """Take a call; returns what it asked, or None where that is of no known dialect."""
     about = call.get("response_metadata") or {}
     dialect = about.get("dialect")
     usage = _usage(call.get("token_stats"))
+    body = call.get("request") or {}
     known: Row = {
-        "model": str(about.get("model") or "unknown"),
+        "model": str((body.get("model") if isinstance(body, dict) else None) or about.get("model") or "unknown"),
         "reported_model": about.get("model"),
         "response_id": about.get("response_id"),
         "http_status": about.get("status_code"),
         "started_at": seconds(call.get("started_at")) or 0.0,
         "duration_s": (call.get("duration_ms") or 0) / 1000,
+        "queue_s": _queued(call),
         "first_token_s": None if about.get("latency_ttft_ms") is None else about["latency_ttft_ms"] / 1000,
     }
     if dialect not in _REQUESTS:
-        return False
+        return None
     try:
-        request = _REQUESTS[dialect](call.get("request") or {})
+        request = _REQUESTS[dialect](body)
+        known["parameters"] = request.sampling.given | ({} if request.seed is None else {"seed": request.seed})
         if about.get("error_category"):
             observer.add(
                 request.input,
@@ -129,13 +145,14 @@ def _observe(observer: Observer, call: Row) -> bool:
                 tools=request.tools,
                 usage=usage,
                 status="error",
+                error_kind=_kind(about["error_category"]),
                 error_message=str(about["error_category"]),
                 **known,
             )
-            return True
+            return request
         answer = _ANSWERS[dialect](call.get("response") or {})
     except (DialectError, KeyError, TypeError, AttributeError, ValueError):
-        return False
+        return None
     observer.add(
         request.input,
         answer.output,
@@ -145,7 +162,41 @@ def _observe(observer: Observer, call: Row) -> bool:
         finish_reason=about.get("finish_reason") or answer.finish_reason,
         **known,
     )
-    return True
+    return request
+
+
+def _queued(call: Row) -> float:
+    """What of the time between start and completion was no answering."""
+    started, completed = seconds(call.get("started_at")), seconds(call.get("completed_at"))
+    if started is None or completed is None:
+        return 0.0
+    return max(0.0, round(completed - started - (call.get("duration_ms") or 0) / 1000, 6))
+
+
+def _kind(category: Any) -> FailureKind | None:
+    return FailureKind(category) if category in set(FailureKind) else None
+
+
+def _invoked(record: Row, named: Mapping[str, ModelCall]) -> None:
+    """Every call gets the number of the loop that claims it."""
+    for index, invocation in enumerate(record.get("invocations") or ()):
+        for claimed in invocation.get("model_calls") or ():
+            if (call := named.get(str(claimed.get("model_call_id")))) is not None:
+                call.invocation = index
+
+
+def _executed(trajectory: Trajectory, record: Row) -> None:
+    """How tool calls ended, and the outputs that no later call saw."""
+    told = {str(one.get("tool_call_id")): one for one in record.get("tool_calls") or ()}
+    for call in (call for turn in trajectory.turns for call in turn.tool_calls):
+        one = told.get(call.call_id)
+        if one is None:
+            continue
+        if call.output is None and isinstance(one.get("output"), str):
+            call.output = one["output"]
+        if call.output is not None:
+            call.status = "error" if one.get("status") == "failed" else "ok"
+        call.timing = "harness_event" if one.get("timing_source") == "harness" else "executor"
 
 
 def _usage(stats: Any) -> Usage:
@@ -166,7 +217,7 @@ def _times(record: Row) -> dict[str, tuple[float | None, float | None]]:
 
 
 def _invocations(trajectory: Trajectory, record: Row) -> None:
-    """Turns of subagents carry the number of their loop; calls are told apart by the turns that claim them."""
+    """The loops; calls and turns carry their numbers."""
     names = [str(one.get("invocation_id")) for one in record.get("invocations") or ()]
     if len(names) > 1:
         trajectory.invocations = [
