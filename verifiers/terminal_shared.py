@@ -33,14 +33,17 @@ class TerminalShared(Verifier[TerminalTask]):
         time_limit_s: float = Field(600.0, gt=0)
 
     async def observe(self, task: TerminalTask, sandbox: Sandbox) -> dict[str, bytes]:
-        """Run the tests; how that ended and what they wrote, as JSON. Raises VerifierError where their reward is none."""
+        """Run the tests; how that ended and what they wrote, as JSON."""
         planted = await sandbox.exec(
             f"ls -A {TESTS} {LOGS} 2>/dev/null | grep -v :; rm -rf {TESTS} {LOGS}; ls -d {TESTS} {LOGS}"
         )
         kept = planted.stdout.decode(errors="replace").split()
         if TESTS in kept or LOGS in kept:
             return {ARTIFACT: orjson.dumps({"locked": True})}
-        result, rewards = await run_tests(sandbox, task.tests, task.time_limit_s or self.parameters.time_limit_s)
+        try:
+            result, rewards = await run_tests(sandbox, task.tests, task.time_limit_s or self.parameters.time_limit_s)
+        except VerifierError as error:
+            return {ARTIFACT: orjson.dumps({"fault": str(error)})}
         told = {
             "outcome": result.outcome,
             "exit_code": result.exit_code,

@@ -137,7 +137,9 @@ class _Attempt:
                     self.collected, gaps = await sandbox.collect()
                     self.trajectory.gaps += gaps
                     if self.recorded and self.prepared.fields is not None:
-                        self.collected |= await sandbox.observed(self.environment.verifier, self.prepared.fields)
+                        seen, gaps = await sandbox.observed(self.environment.verifier, self.prepared.fields)
+                        self.collected |= seen
+                        self.trajectory.gaps += gaps
         finally:
             if not self.environment.stateless:
                 await _closed(session, player.limits.environment_timeout_s)

@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
-import orjson
 from pydantic import BaseModel
 
 from gymflow.contracts.environment import Collected
@@ -16,11 +15,12 @@ from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.contracts.trajectory import Gap, SandboxUse
 from gymflow.errors import InputError, RolloutFailure, StopEpisode
 from gymflow.harnesses import Lodging
+from gymflow.runtime.plugins import own_doing
 from gymflow.sandboxes import archive, open_sandbox, patch
 from gymflow.sandboxes.errors import SandboxError, SandboxLost, SandboxUnsupported, TooLarge
 from gymflow.sandboxes.interface import GET_BYTES, GET_FILES, KEEP_BYTES, Command, ExecResult, Sandbox
 from gymflow.sandboxes.pool import pool
-from gymflow.verifiers import Verifier, VerifierError
+from gymflow.verifiers import Verifier
 
 COLLECT_BYTES = 256 << 20
 COMMAND_CHARACTERS = 4000
@@ -45,8 +45,8 @@ true
 class EpisodeSandbox(Sandbox):
     """A started sandbox whose commands are recorded in `used`.
 
-    A sandbox that the agent's own doing has ended (out of memory, past its wall time) ends the episode with a stop reason; one
-    that is gone for another reason fails the rollout.
+    A sandbox past its declared wall time ends the episode with a stop reason. One that is gone for another reason, out of memory as a
+    whole included, fails the rollout: nobody can see any more what the agent had done.
     """
 
     def __init__(self, inner: Sandbox, collects: Sequence[Collected], cleared: bool = False) -> None:
@@ -87,8 +87,8 @@ class EpisodeSandbox(Sandbox):
                 result = await self._inner.exec(
                     command, stdin=stdin, env=env, cwd=cwd, user=user, timeout_s=timeout_s, keep_bytes=keep_bytes
                 )
-        except StopEpisode as stop:
-            use.outcome = "oom" if stop.reason is StopReason.OUT_OF_MEMORY else "killed"
+        except StopEpisode:
+            use.outcome = "killed"
             raise
         except RolloutFailure:
             use.outcome = "failed"
@@ -117,15 +117,21 @@ class EpisodeSandbox(Sandbox):
         with self._agents_doing():
             return await self._inner.get_archive(path, max_bytes=max_bytes, max_files=max_files, exclude=exclude)
 
-    async def observed(self, verifier: Verifier[Any], fields: BaseModel) -> dict[str, bytes]:
+    async def observed(self, verifier: Verifier[Any], fields: BaseModel) -> tuple[dict[str, bytes], list[Gap]]:
         """What the verifier takes from the sandbox itself, with everything ended that the agent left running. Its commands are not
-        the agent's and are not recorded. Nothing, where the sandbox is gone or the verifier fails: then it has nothing to judge."""
+        the agent's and are not recorded. A gap where the sandbox is gone or the verifier fails: then it has nothing to judge."""
         try:
             with self._agents_doing():
                 await self._inner.exec(_END_OTHERS.replace("OWN", " ".join(self._own_processes.split())), timeout_s=30)
-                return await verifier.observe(fields, self._inner)
-        except (StopEpisode, VerifierError) as error:
-            return {"verification": orjson.dumps({"fault": str(error)})}
+                return await verifier.observe(fields, self._inner), []
+        except RolloutFailure:
+            raise
+        except BaseException as error:
+            if not own_doing(error):
+                raise
+            return {}, [
+                Gap(code="no_workspace", detail=f"the verifier could not look: {type(error).__name__}: {error}")
+            ]
 
     async def stop(self) -> None:
         """The sandbox is the engine's to stop, when its evidence is kept."""
@@ -159,11 +165,11 @@ class EpisodeSandbox(Sandbox):
             yield
         except SandboxLost as error:
             wall_s = self.spec.limits.wall_s
-            if error.oom:
-                raise StopEpisode(StopReason.OUT_OF_MEMORY, error.message) from error
             if wall_s is not None and time.monotonic() - self._started >= wall_s:
                 raise StopEpisode(StopReason.WALL_TIME, f"the sandbox ended after {wall_s:g} s") from error
-            raise
+            why = "; it was out of memory" if error.oom else ""
+            logs = f"; its last output: {error.logs.strip()[-500:]}" if error.logs.strip() else ""
+            raise SandboxLost(f"{error.message}{why}{logs}", oom=error.oom, logs=error.logs, cause=error) from error
 
 
 @contextlib.asynccontextmanager

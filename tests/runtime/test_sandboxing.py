@@ -1,5 +1,6 @@
 """Rollouts in a sandbox: what the harness works in, what is kept of it, and how its faults end a rollout."""
 
+import asyncio
 import json
 import shutil
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from flows.evaluate import evaluate
 from flows.reverify import reverify
 from gymflow.errors import InputError, RunIncomplete
-from gymflow.sandboxes import archive
+from gymflow.sandboxes import ROLLOUT, RUN, archive, provider
 from gymflow.store import Store, connect
 from tests.support.environments import write_environment
 from tests.support.runs import scripted
@@ -18,7 +19,7 @@ VERIFIER = '''"""Reward 1 where the agent left the right answer in answer.txt.""
 
 from pydantic import BaseModel
 
-from gymflow.sandboxes import archive
+from gymflow.sandboxes import ROLLOUT, RUN, archive, provider
 from gymflow.verifiers import Evidence, Verdict, Verifier
 
 
@@ -103,6 +104,27 @@ async def test_running_out_of_memory_is_the_commands_end_and_the_agents_doing(st
     assert [use.outcome for use in record.evidence.trajectory.sandbox][1] == "exited"
     assert record.evidence.trajectory.sandbox[0].exit_code != 0
     assert (record.rollout.status, rewards(store)) == ("completed", [(1.0,)])
+
+
+async def test_sb_container_dies_and_the_rollout_is_tried_again(store, home, tmp_path):
+    playing = asyncio.create_task(run(store, office(tmp_path), commands("sleep 2; cp question.txt answer.txt")))
+    while not (found := await provider("local").list({RUN: "r"})):
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(0.3)
+    await provider("local").remove(found[0].sandbox_id)
+    record = await playing
+
+    assert [attempt.failure for attempt in record.attempts] == ["sandbox_unavailable"]
+    assert found[0].labels[ROLLOUT] == record.rollout.rollout_id
+    assert (record.rollout.status, rewards(store)) == ("completed", [(1.0,)])
+
+
+async def test_a_sandbox_past_its_declared_life_ends_the_episode(store, home, tmp_path):
+    record = await run(store, office(tmp_path, sandbox={"limits": {"wall_s": 1.5}}), commands("sleep 20"))
+
+    assert (record.rollout.status, record.rollout.stop_reason) == ("completed", "wall_time")
+    assert [gap.code for gap in record.evidence.trajectory.gaps] == ["no_workspace"]
+    assert rewards(store) == [(0.0,)]
 
 
 async def test_a_harness_that_does_not_use_a_sandbox_gets_none(store, home, tmp_path):
