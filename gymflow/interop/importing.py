@@ -29,6 +29,7 @@ from gymflow.contracts.run import (
 from gymflow.contracts.task import Task
 from gymflow.contracts.verdict import Judged, VerdictRecord
 from gymflow.interop import IMPORTED
+from gymflow.interop.continuing import created_or_continued
 from gymflow.interop.rollouts import ForeignRollout, OwnRollout
 from gymflow.runtime.rollout import total_usage
 from gymflow.store import Store, rollout_id
@@ -66,7 +67,8 @@ class _Plan:
 
 
 async def import_foreign(store: Store, source: Iterable[ForeignRollout], again: Source, target: Target) -> ImportReport:
-    """Create the run and commit every rollout of the file. `source` is read for the plan, `again` for the rollouts."""
+    """Create the run, or go on with one that was cut short, and commit every rollout of the file. `source` is read for the plan,
+    `again` for the rollouts."""
     plan = _planned(source, target)
     judged = Judged(
         verifier=target.format,
@@ -79,7 +81,7 @@ async def import_foreign(store: Store, source: Iterable[ForeignRollout], again: 
         created_at=time.time(),
         judged={target.label: judged},
     )
-    store.create_run(_document(target, plan), plan.tasks, plan.rollouts)
+    held = created_or_continued(store, _document(target, plan), plan.tasks, plan.rollouts)
     gaps: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     fields = {task.task_index: keys.digest(Task.model_validate(task.task).verifier_fields) for task in plan.tasks}
@@ -98,7 +100,8 @@ async def import_foreign(store: Store, source: Iterable[ForeignRollout], again: 
                 if plan.scored and record.rollout.status is Status.COMPLETED:
                     verdicts = [_verdict(foreign, record, chosen, judged, fields[planned.task_index], target.manifest)]
                     counts["scored"] += verdicts[0].verdict is not None
-                commits.append(writer.commit(record, verdicts))
+                if planned.plan_index not in held:
+                    commits.append(writer.commit(record, verdicts))
             await asyncio.gather(*commits)
         await writer.finish()
     return ImportReport(
@@ -114,9 +117,9 @@ async def import_foreign(store: Store, source: Iterable[ForeignRollout], again: 
         scored=counts["scored"],
         gaps=dict(sorted(gaps.items())),
         misfits=plan.misfits,
-        notes=[f"{plan.misfits} tasks do not fit verifier {target.manifest.verifier.name}: {plan.misfit}"]
-        if plan.misfit
-        else [],
+        notes=[f"{len(held)} rollouts were here already, from an import that was cut short"] * bool(held)
+        + [f"{plan.misfits} tasks do not fit verifier {target.manifest.verifier.name}: {plan.misfit}"]
+        * bool(plan.misfit),
     )
 
 

@@ -11,6 +11,7 @@ from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.run import RunDocument, VerdictSet
 from gymflow.contracts.verdict import VerdictRecord
 from gymflow.errors import InputError
+from gymflow.interop.continuing import created_or_continued
 from gymflow.interop.importing import CHUNK, Source
 from gymflow.interop.rollouts import ForeignRollout, OwnRollout
 from gymflow.store import Store, rollout_id
@@ -24,7 +25,8 @@ async def restore(
     run_id: str,
     format: str,
 ) -> ImportReport:
-    """Create the run as it was, under `run_id`, and commit every rollout of the file. `rest` is what follows the first."""
+    """Create the run as it was, under `run_id`, or go on with one that was cut short, and commit every rollout of the file. `rest` is
+    what follows the first."""
     tasks: dict[int, PlannedTask] = {}
     plan: list[PlannedRollout] = []
     run, verdict_sets = None, None
@@ -37,8 +39,8 @@ async def restore(
         raise InputError("no rollout of the file holds the run that it is of; export the whole run again")
     document = run.model_copy(update={"run_id": run_id})
     plan.sort(key=lambda row: row.plan_index)
-    store.create_run(document, [tasks[index] for index in sorted(tasks)], plan)
-    return await _commit(store, document, verdict_sets, again, (len(tasks), len(plan)), format)
+    held = created_or_continued(store, document, [tasks[index] for index in sorted(tasks)], plan)
+    return await _commit(store, document, verdict_sets, again, held, (len(tasks), len(plan)), format)
 
 
 async def _commit(
@@ -46,6 +48,7 @@ async def _commit(
     document: RunDocument,
     verdict_sets: list[VerdictSet],
     again: Source,
+    held: frozenset[int],
     sizes: tuple[int, int],
     format: str,
 ) -> ImportReport:
@@ -64,7 +67,8 @@ async def _commit(
                 completed += record.rollout.status is Status.COMPLETED
                 failed += record.rollout.status is Status.FAILED
                 scored += any(one.verdict is not None and one.verdict_set == current for one in verdicts)
-                commits.append(writer.commit(record, verdicts))
+                if record.rollout.plan_index not in held:
+                    commits.append(writer.commit(record, verdicts))
             await asyncio.gather(*commits)
         await writer.finish()
     return ImportReport(

@@ -1,17 +1,20 @@
 """NeMo Gym rollout files: every published one becomes a run, rescoring agrees with its reward, and ours come back whole."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gymflow.contracts.rollout import RolloutRecord
+from gymflow.contracts.verdict import VerdictRecord
 from gymflow.errors import InputError
 from gymflow.interop.exchange import export_run, import_file
 from gymflow.registry import Registry
 from gymflow.runtime.rescoring import Change, rescore
 from gymflow.sandboxes.local.platform import bubblewrap
-from gymflow.store import Store, connect
+from gymflow.store import RunWriter, Store, connect
 from tests.support.runs import scripted
 
 PEERS = Path(__file__).parents[1] / "cases" / "peer_rollouts"
@@ -240,3 +243,33 @@ async def test_nothing_is_written_over(played: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="exists already"):
         export_run(store, "r", "nemo-gym", tmp_path / "out.jsonl")
     assert (tmp_path / "out.jsonl").read_text() == "precious"
+
+
+async def test_an_import_that_was_cut_short_goes_on_where_it_ended(
+    place: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [ROW | {"_ng_task_index": task, "expected_answer": str(task)} for task in range(600)]
+    file = file_of(tmp_path / "peer", *lines)
+    commit = RunWriter.commit
+
+    async def torn(self: RunWriter, record: RolloutRecord, verdicts: Sequence[VerdictRecord] = ()) -> None:
+        if record.rollout.plan_index >= 300:
+            raise ConnectionAbortedError("the process ends here")
+        await commit(self, record, verdicts)
+
+    with monkeypatch.context() as cut, pytest.raises(ConnectionAbortedError):
+        cut.setattr(RunWriter, "commit", torn)
+        await import_file(place, file, "nemo-gym", Registry(), run_id="r")
+    begun = len(place.run("r").completed())
+    assert 0 < begun < 600
+    report = await import_file(place, file, "nemo-gym", Registry(), run_id="r")
+    assert (report.rollouts, report.completed, report.scored) == (600, 600, 600)
+    assert report.notes == [f"{begun} rollouts were here already, from an import that was cut short"]
+    assert rows(place, "select outcome, count(*), count(distinct rollout_id) from outcomes group by 1") == [
+        ("scored", 600, 600)
+    ]
+    with pytest.raises(InputError, match="holds the whole file"):
+        await import_file(place, file, "nemo-gym", Registry(), run_id="r")
+    other = file_of(tmp_path / "other", *lines[:3])
+    with pytest.raises(InputError, match="not from this file"):
+        await import_file(place, other, "nemo-gym", Registry(), run_id="r")
