@@ -109,6 +109,7 @@ async def _collecting(
         providers={POLICY: _Lent(provider)} if provider else None,
     )
     planner = Planner(config, registry, gateway.identities())
+    await planner.identify_sandboxes()
     run_id = f"collect-{time.strftime('%m%d-%H%M%S')}-{secrets.token_hex(4)}"
     planned_tasks = list(planner.tasks())
     plan = list(planner.rollouts())

@@ -31,6 +31,7 @@ from gymflow.runtime.components import (
 from gymflow.runtime.judging import ROLE as JUDGE
 from gymflow.runtime.judging import judge_identity
 from gymflow.runtime.routing import Router
+from gymflow.runtime.sandboxing import identified
 from gymflow.secrets import mask
 
 log = logging.getLogger(__name__)
@@ -55,6 +56,8 @@ class Selected:
     agents: dict[str, RunAgent] = field(default_factory=dict)
     specs: dict[str, AgentSpec] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
+    sandbox: dict[str, Any] | None = None
+    """The manifest's, with what its image holds (see `identify_sandboxes`)."""
 
 
 @dataclass(slots=True)
@@ -121,6 +124,11 @@ class Planner:
                         cluster=task.cluster,
                         task=task.model_dump(mode="python", exclude_none=True),
                     )
+
+    async def identify_sandboxes(self) -> None:
+        """Ask the providers what their images hold, which is part of the rollout keys. Call it before `tasks`."""
+        for selected in self.selected:
+            selected.sandbox = await identified(selected.manifest.sandbox)
 
     async def preflight(self) -> None:
         """Whether the harnesses can play here. Raises InputError. Call it after `tasks`, when all agents are known."""
@@ -248,7 +256,7 @@ class Planner:
                     {label: dataset_digest(one.entry, one.split) for label, one in by_label.items()}
                 ),
                 "environment": keys.digest({label: one.environment_digest for label, one in by_label.items()}),
-                "sandbox": keys.digest({label: one.manifest.sandbox for label, one in by_label.items()}),
+                "sandbox": keys.digest({label: one.sandbox for label, one in by_label.items()}),
                 "engine": keys.digest(keys.SAMPLING_PROTOCOL),
             },
             scoring={
@@ -335,7 +343,7 @@ class Planner:
             sampling=sampling,
             auxiliary=identities_of(self.identities, ("user",)),
             budgets=self.config.budgets.model_dump(mode="json"),
-            sandbox=selected.manifest.sandbox,
+            sandbox=selected.sandbox,
         )
 
     def _seed(self, row: _Row, repeat: int) -> int | None:

@@ -36,6 +36,7 @@ async def prepare(
     if config.reuse == "store":
         require_pinned(gateway, config.models_sampled)
     planner = Planner(config, registry, gateway.identities())
+    await planner.identify_sandboxes()
     require_references(config)
     require_prices(config, gateway)
     await gateway.preflight()

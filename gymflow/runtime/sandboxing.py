@@ -16,7 +16,7 @@ from gymflow.contracts.trajectory import Gap, SandboxUse
 from gymflow.errors import InputError, RolloutFailure, StopEpisode
 from gymflow.harnesses import Lodging
 from gymflow.runtime.plugins import own_doing
-from gymflow.sandboxes import archive, open_sandbox, patch
+from gymflow.sandboxes import archive, open_sandbox, patch, provider
 from gymflow.sandboxes.errors import SandboxError, SandboxLost, SandboxUnsupported, TooLarge
 from gymflow.sandboxes.interface import GET_BYTES, GET_FILES, KEEP_BYTES, Command, ExecResult, Sandbox
 from gymflow.sandboxes.pool import pool
@@ -210,6 +210,17 @@ def _opened(
         )
     closed = spec.model_copy(update={"network": "gateway"})
     return open_sandbox(closed, labels=labels, mounts=lodging.mounts, gateway=lodging.gateway)
+
+
+async def identified(part: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A sandbox's part with `holds`, the identity of what its image has in it. Raises InputError where the provider is not to be had."""
+    if part is None:
+        return None
+    spec = SandboxSpec.model_validate(part)
+    try:
+        return {**part, "holds": await provider(spec.provider).image_identity(spec.image)}
+    except RolloutFailure as error:
+        raise InputError(f"sandbox provider `{spec.provider}` cannot be used here: {error.message}") from error
 
 
 async def require_sandboxes(specs: Iterable[SandboxSpec]) -> None:

@@ -11,6 +11,7 @@ from flows.evaluate import evaluate
 from flows.reverify import reverify
 from gymflow.errors import InputError, RunIncomplete
 from gymflow.sandboxes import ROLLOUT, RUN, archive, provider
+from gymflow.sandboxes.local import LocalProvider
 from gymflow.store import Store, connect
 from tests.support.environments import write_environment
 from tests.support.runs import scripted
@@ -220,3 +221,24 @@ def test_without_isolation_a_run_is_refused_unless_asked_for_by_name(gym, tmp_pa
     assert refused.code == 2 and "--unsafe-host" in refused.err
     assert gym(*asked, "--unsafe-host").code == 0
     assert gym("sql", "select reward from verdicts", "--json").json == [{"reward": 1.0}]
+
+
+async def test_what_an_image_holds_is_in_the_key(store, home, tmp_path, monkeypatch):
+    held = {"name": "first"}
+
+    async def identity(self, image):
+        return held["name"]
+
+    monkeypatch.setattr(LocalProvider, "image_identity", identity)
+    config = scripted(environments=[{"name": office(tmp_path)}], rules=commands("true"))
+    await evaluate(config, "r", str(store))
+    await evaluate(config, "same", str(store))
+    held["name"] = "second"
+    await evaluate(config, "other", str(store))
+    with connect(store) as connection:
+        found = connection.execute("select run_id, rollout_key, task_key from rollouts order by run_id").fetchall()
+    keys = {run_id: (rollout_key, task_key) for run_id, rollout_key, task_key in found}
+    assert keys["r"] == keys["same"]
+    assert keys["r"][0] != keys["other"][0] and keys["r"][1] == keys["other"][1]
+    with pytest.raises(InputError, match="another sandbox"):
+        await evaluate(config, "r", str(store))
