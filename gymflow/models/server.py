@@ -341,14 +341,16 @@ class _Streamed:
 def prepare(body: dict[str, Any], dialect: ServedDialect, admission: Admission) -> tuple[ModelRequest, ForeignTools]:
     """The model request that a caller's body amounts to, with the run's sampling put in. Raises DialectError."""
     asked = dialect.decode_request(body)
-    asked = replace(asked, sampling=asked.sampling.model_copy(update=admission.sampling.given), seed=None)
+    asked.seed = None
+    if given := admission.sampling.given:
+        asked.sampling = asked.sampling.model_copy(update=given)
     if admission.client.dialect() == dialect.name:
-        return replace(
-            asked, native=(dialect.name, inject_sampling(body, dialect.name, admission.sampling))
-        ), ForeignTools()
+        asked.native = dialect.name, inject_sampling(body, dialect.name, admission.sampling)
+        return asked, ForeignTools()
     asked, tools = as_functions(asked)
     # What another dialect's endpoint would make of fields that nobody here knows is anyone's guess.
-    return replace(asked, extra={}), tools
+    asked.extra = {}
+    return asked, tools
 
 
 def explained(error: StopEpisode | RolloutFailure | RunIncomplete, admission: Admission) -> tuple[int, str, str | None]:
@@ -378,6 +380,8 @@ def _answer(response: ModelResponse, dialect: ServedDialect, model: str, tools: 
 
 
 def _restored(response: ModelResponse, tools: ForeignTools) -> ModelResponse:
+    if not (tools.namespaced or tools.custom):
+        return response
     return replace(response, output=tools.restored(response.output))
 
 
