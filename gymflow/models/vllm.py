@@ -111,8 +111,8 @@ class Vllm(Provider):
             before = len(chat.encode_messages(request.input[: request.prefix_items], request.instructions))
         except DialectError:
             return None
-        if end is None or before == 0 or messages[before - 1]["role"] != "assistant":
-            return None
+        if end is None or before == 0:
+            return None  # a history that ends with no answer is one whose answer was empty: its tokens were sampled all the same
         try:
             whole, history = await asyncio.gather(
                 replica.tokenize(messages, request, generation_prompt=True),

@@ -34,8 +34,11 @@ def render(messages: list[dict[str, Any]], generation_prompt: bool) -> list[int]
 class FakeVllm:
     """One server. `honours` is off for a version that ignores the exact prompt."""
 
-    def __init__(self, *, honours: bool = True, cut: bool = False, tokenizes: bool = True) -> None:
-        self.honours, self.cut, self.tokenizes = honours, cut, tokenizes
+    def __init__(
+        self, *, honours: bool = True, cut: bool = False, tokenizes: bool = True, silent: tuple[int, ...] = ()
+    ) -> None:
+        """`silent`: the calls, from 1, that are answered with nothing."""
+        self.honours, self.cut, self.tokenizes, self.silent = honours, cut, tokenizes, silent
         self.calls: list[dict[str, Any]] = []
         self.ranks: list[str | None] = []
         self.down = False
@@ -58,9 +61,10 @@ class FakeVllm:
         given = (body.get("kv_transfer_params") or {}).get("prompt_token_ids")
         if given and self.honours:
             prompt = given
-        sampled = [100 + ord("a"), 100 + ord("b"), *([] if self.cut else [END])]
+        said = "" if len(self.calls) in self.silent else "ab"
+        sampled = [*(100 + ord(letter) for letter in said), *([] if self.cut else [END])]
         choice = {
-            "message": {"role": "assistant", "content": "ab"},
+            "message": {"role": "assistant", "content": said},
             "finish_reason": "length" if self.cut else "stop",
             "token_ids": sampled,
             "logprobs": {"content": [{"logprob": -0.5}] * len(sampled)},
@@ -112,6 +116,15 @@ async def test_a_completion_that_was_cut_is_closed_before_the_next_turn(serve):
         policy = gateway.client("policy")
         await converse(policy, 3)
     assert [call.tokens.chained for call in policy.calls if call.tokens] == [False, True, True]
+
+
+async def test_an_answer_of_nothing_breaks_no_chain(serve):
+    server = FakeVllm(silent=(2, 3))
+    async with Gateway({"policy": vllm(await serve(server.answer))}) as gateway:
+        policy = gateway.client("policy")
+        await converse(policy, 5)
+    assert [call.tokens.completion_token_ids for call in policy.calls if call.tokens][1:3] == [[END], [END]]
+    assert [call.tokens.chained for call in policy.calls if call.tokens] == [False] + [True] * 4
 
 
 async def test_a_rollout_stays_with_its_replica_and_moves_when_it_dies(serve):
