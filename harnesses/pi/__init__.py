@@ -6,8 +6,8 @@ from typing import Any
 from gymflow.models import wire
 from gymflow.runtime.foreign import Event, ForeignHarness, Job, Npm, Seen, Visit
 
-CONTEXT_TOKENS = 128_000
-"""Pi wants to know; where nobody says, its own default."""
+CONTEXT_TOKENS, OUTPUT_TOKENS, RECENT_TOKENS = 128_000, 16_384, 20_000
+"""Pi's own defaults: the model's window, its longest answer, and what a compaction leaves as it is."""
 
 
 class Pi(ForeignHarness):
@@ -35,12 +35,14 @@ class Pi(ForeignHarness):
         )
 
     def _files(self, visit: Visit) -> dict[str, Any]:
+        window = self.parameters.context_tokens or CONTEXT_TOKENS
+        answer = min(OUTPUT_TOKENS, window // 4)
         model = {
             "id": visit.model,
             "reasoning": False,
             "input": ["text"],
-            "contextWindow": self.parameters.context_tokens or CONTEXT_TOKENS,
-            "maxTokens": 16_384,
+            "contextWindow": window,
+            "maxTokens": answer,
         }
         provider = {
             "baseUrl": f"{visit.url}/v1",
@@ -51,7 +53,10 @@ class Pi(ForeignHarness):
         }
         files: dict[str, Any] = {
             "models.json": {"providers": {"gym": provider}},
-            "settings.json": {"retry": {"enabled": False}},
+            "settings.json": {
+                "retry": {"enabled": False},
+                "compaction": {"reserveTokens": answer, "keepRecentTokens": min(RECENT_TOKENS, window // 8)},
+            },
         }
         if visit.tools_url:
             # Anything but `direct` hides the tools behind one that writes code.

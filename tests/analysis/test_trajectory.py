@@ -48,22 +48,28 @@ SHELL = {"codex": ("exec_command", "cmd"), "claude_code": ("Bash", "command"), "
 SUBAGENT = {"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"}
 
 
+WINDOW = 30_000
+
+
 def foreign(harness: str) -> dict[str, Any]:
-    """A run in which a foreign harness uses the environment's tools and its own, and a subagent where it has any."""
+    """A run in which a foreign harness uses the environment's tools and its own, a subagent where it has any, and compacts its
+    history when the model says that its window is nearly full."""
     name, argument = SHELL[harness]
-    own = [{"name": name, "arguments": {argument: command}} for command in ("sleep 0.5; echo one", "exit 3")]
+    own = [
+        {"name": name, "arguments": {argument: f"sleep 0.5; echo {'word ' * 3000}"}},
+        {"name": name, "arguments": {argument: "exit 3"}},
+    ]
+    window = 100_000 if harness == "claude_code" else WINDOW  # the least that Claude Code takes
     rules: list[dict[str, Any]] = [
-        {"turn": 0, "tool_calls": SEARCHES},
-        {"turn": 1, "tool_calls": own},
-        {"text": "Done.", "reasoning": "That is all."},
+        {"turn": 0, "times": 1, "tool_calls": SEARCHES, "usage": USAGE},
+        {"turn": 1, "times": 1, "tool_calls": own, "usage": {**USAGE, "prompt_tokens": window - 2_000}},
+        {"text": "Done.", "reasoning": "That is all.", "usage": USAGE},
     ]
     if harness == "claude_code":
-        rules[0] |= {"times": 1, "tool_calls": [*SEARCHES, {"name": "Task", "arguments": SUBAGENT}]}
-        rules.insert(1, {"turn": 0, "text": "I have looked around."})
-    return {
-        "environments": [{"name": "workplace", "tasks": ["test-0000"], "harness": {"name": harness}}],
-        "rules": [{**rule, "usage": USAGE} for rule in rules],
-    }
+        rules[0]["tool_calls"] = [*SEARCHES, {"name": "Task", "arguments": SUBAGENT}]
+        rules.insert(1, {"turn": 0, "times": 1, "text": "I have looked around.", "usage": USAGE})
+    played_by = {"name": harness, "parameters": {"context_tokens": window}}
+    return {"environments": [{"name": "workplace", "tasks": ["test-0000"], "harness": played_by}], "rules": rules}
 
 
 async def play(harness: str, root: Path) -> RolloutRecord:
@@ -128,9 +134,8 @@ def test_the_whole_matrix_is_what_rollouts_of_all_harnesses_show(
     checked(MATRIX, "\n".join(lines) + "\n")
     for harness, one in found.items():
         assert set(one.values()) <= {"full", "nothing to observe"}, harness
-    assert found["claude_code"]["invocations"] == "full"
     for harness in SHELL:
-        assert [found[harness][one] for one in ("tools", "parallel", "sandbox", "history")] == ["full"] * 4, harness
+        assert set(found[harness].values()) == {"full"}, harness
 
 
 def test_a_stored_rollout_fits_the_published_schema(played: dict[str, RolloutRecord]) -> None:
