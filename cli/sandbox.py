@@ -84,18 +84,26 @@ def clean(
 @group.command("image")
 def image(
     recipe: Annotated[Path, typer.Argument(help="A recipe: YAML with name, base, packages, run.")],
-    provider: Annotated[str, typer.Option(help="local or docker: who shall have it.")] = "local",
+    provider: Annotated[
+        str, typer.Option(help="Who shall have it: local, apptainer, docker, opensandbox, enroot, daytona.")
+    ] = "local",
     json: Json = False,
 ) -> None:
-    """Build an image from a recipe with what this machine has; no registry of images is needed."""
+    """Build an image from a recipe with what this machine has; no registry of images is needed.
+
+    For Enroot it is a file, which a spec names by its path; for Daytona a snapshot, which it names with the option `snapshot`.
+    """
     import yaml
     from pydantic import ValidationError
 
-    from gymflow.sandboxes import SandboxUnavailable
-    from gymflow.sandboxes.images import Recipe, build
+    from gymflow.sandboxes import SandboxUnavailable, close_providers
+    from gymflow.sandboxes.images import TARGETS, Recipe, build
 
-    if provider not in ("local", "docker"):
-        raise InputError(f"images are built for local or docker, not for {provider!r}")
+    if provider not in TARGETS:
+        raise InputError(
+            f"images are built for {', '.join(TARGETS)}; {provider} fetches them from a registry: build it with --provider docker, "
+            "then `docker push` it"
+        )
     try:
         read: Any = Recipe.model_validate(yaml.safe_load(recipe.read_text()))
     except (OSError, yaml.YAMLError) as error:
@@ -103,8 +111,15 @@ def image(
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"{recipe}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+    async def run() -> str:
+        try:
+            return await build(read, TARGETS[provider])
+        finally:
+            await close_providers()
+
     try:
-        digest = asyncio.run(build(read, "docker" if provider == "docker" else "local"))
+        digest = asyncio.run(run())
     except SandboxUnavailable as error:
         raise InputError(error.message) from error
     typer.echo(json_.dumps({"image": read.name, "digest": digest}) if json else f"{read.name} {digest}")

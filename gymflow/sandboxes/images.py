@@ -1,4 +1,5 @@
-"""Images without a registry: a recipe becomes a root folder, with what this machine has; Docker imports the same folder.
+"""Images without a registry: a recipe becomes a root folder, with what this machine has; Docker imports the same folder, Enroot
+gets it as a squashfs file, and Daytona makes a snapshot of the same recipe itself.
 
 name: gymflow/python          # gym sandbox image recipe.yaml
 base: debian:bookworm         # or `busybox`: two megabytes, in a second
@@ -8,6 +9,7 @@ run: ["ln -sf python3 /usr/bin/python"]
 
 import asyncio
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -24,6 +26,16 @@ from gymflow.sandboxes.errors import SandboxUnavailable
 IMAGES = "GYMFLOW_IMAGES"
 """Environment variable: the folder of built images. Default: gymflow/images in the user's cache."""
 BUILD_S = 3600.0
+Target = Literal["local", "docker", "enroot", "daytona"]
+TARGETS: dict[str, Target] = {
+    "local": "local",
+    "apptainer": "local",
+    "docker": "docker",
+    "opensandbox": "docker",
+    "enroot": "enroot",
+    "daytona": "daytona",
+}
+"""Provider -> what is built for it. The others fetch images from a registry."""
 BLOCK = 1 << 20
 
 
@@ -34,6 +46,15 @@ class Recipe(Contract):
     base: str = Field("debian:bookworm", description="`debian:SUITE` or `busybox`.")
     packages: list[str] = Field(default_factory=list, description="Debian packages.")
     run: list[str] = Field(default_factory=list)
+
+    def dockerfile(self) -> list[str]:
+        """The same recipe for a builder that has a registry: its lines, the base first."""
+        slim = self.base if self.base == "busybox" else f"{self.base}-slim"
+        lines = [["/bin/sh", "-ec", line] for line in self.run]
+        if self.packages:
+            install = "apt-get update && apt-get install -y --no-install-recommends "
+            lines.insert(0, ["/bin/sh", "-ec", f"{install}{' '.join(self.packages)} && rm -rf /var/lib/apt/lists/*"])
+        return [f"FROM {slim}", *(f"RUN {json.dumps(line)}" for line in lines)]
 
     @field_validator("base")
     @classmethod
@@ -75,9 +96,16 @@ def identity(image: str) -> str:
     return (_folder(image) / "digest").read_text().strip()
 
 
-async def build(recipe: Recipe, target: Literal["local", "docker"] = "local") -> str:
-    """Make an image for a provider; its digest, or the daemon's id for it. What stood under the name is replaced when the
-    new one is whole."""
+async def build(recipe: Recipe, target: Target = "local") -> str:
+    """Make an image for a provider; its digest, the daemon's or the cloud's id for it, or the path of its file. What stood under
+    the name is replaced when the new one is whole."""
+    if target == "daytona":
+        from gymflow.sandboxes.registry import provider
+
+        account = provider("daytona")
+        from gymflow.sandboxes.daytona.snapshots import build as build_snapshot
+
+        return await build_snapshot(recipe, account)
     final = _folder(recipe.name)
     building = final.with_name(f"{final.name}.{os.getpid()}.part")
     root = building / "rootfs"
@@ -92,6 +120,8 @@ async def build(recipe: Recipe, target: Literal["local", "docker"] = "local") ->
         digest = await asyncio.to_thread(_digest, root)
         if target == "docker":
             return await _import(recipe.name, root)
+        if target == "enroot":
+            return await _squash(root, final.with_name(f"{final.name}.sqsh"))
         (building / "digest").write_text(digest)
         await asyncio.to_thread(shutil.rmtree, final, ignore_errors=True)
         building.rename(final)
@@ -155,6 +185,19 @@ async def _command(*argv: str) -> None:
         raise
     if process.returncode:
         raise SandboxUnavailable(f"{argv[0]} failed: {said.decode(errors='replace').strip()[-1000:]}")
+
+
+async def _squash(root: Path, file: Path) -> str:
+    tool = shutil.which("mksquashfs")
+    if tool is None:
+        raise SandboxUnavailable("mksquashfs is not installed (Debian, Ubuntu: apt install squashfs-tools)")
+    building = file.with_name(f"{file.name}.{os.getpid()}.part")
+    try:
+        await _command(tool, str(root), str(building), "-noappend", "-no-progress", "-all-root")
+        building.rename(file)
+    finally:
+        building.unlink(missing_ok=True)
+    return str(file)
 
 
 def _digest(root: Path) -> str:

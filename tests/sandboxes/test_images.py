@@ -1,6 +1,7 @@
 """Images out of recipes, without a registry."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
@@ -49,3 +50,12 @@ def test_recipes_are_checked():
     for bad in ({"name": "../x"}, {"name": "x", "base": "ubuntu"}, {"name": "x", "packages": ["--purge x"]}):
         with pytest.raises(ValidationError):
             images.Recipe.model_validate(bad)
+
+
+@pytest.mark.skipif(
+    not shutil.which("busybox") or not shutil.which("mksquashfs"), reason="busybox or mksquashfs is missing"
+)
+async def test_enroot_gets_a_squashfs_file(tmp_path):
+    file = await images.build(images.Recipe(name="test/tiny", base="busybox"), "enroot")
+    assert file.startswith(str(tmp_path)) and Path(file).read_bytes()[:4] == b"hsqs"
+    assert [path.name for path in (tmp_path / "images").iterdir()] == [Path(file).name]

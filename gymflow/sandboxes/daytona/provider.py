@@ -73,7 +73,8 @@ class DaytonaProvider(Provider):
     def sample(self, image: str | None = None) -> SandboxSpec:
         return SandboxSpec(provider=self.name, image=image)
 
-    def _client(self) -> AsyncDaytona:
+    def client(self) -> AsyncDaytona:
+        """The SDK's client of the account in the environment. Raises SandboxUnavailable where there is none."""
         if self._opened is None:
             key, token = os.environ.get("DAYTONA_API_KEY"), os.environ.get("DAYTONA_JWT_TOKEN")
             if not key and not token:
@@ -103,7 +104,7 @@ class DaytonaProvider(Provider):
         refuse_options(self, spec, OPTIONS)
         name = new_id()
         params = parameters(spec, name, owned(labels, wall_s=spec.limits.wall_s))
-        client = self._client()
+        client = self.client()
         try:
             # A cancelled request may have made a sandbox all the same: it is looked for by its name and removed.
             remote = await client.create(params, timeout=START_S)
@@ -125,7 +126,7 @@ class DaytonaProvider(Provider):
     async def list(self, labels: Mapping[str, str] | None = None) -> list[SandboxInfo]:
         query = ListSandboxesQuery(labels=dict(labels)) if labels else None
         try:
-            found = [one async for one in self._client().list(query, request_timeout=60)]
+            found = [one async for one in self.client().list(query, request_timeout=60)]
         except DaytonaError as error:
             raise failures.of_call(error, "list sandboxes") from error
         return [
@@ -138,12 +139,12 @@ class DaytonaProvider(Provider):
 
     async def remove(self, sandbox_id: str) -> None:
         try:
-            remote: AsyncSandbox = await self._client().get(sandbox_id, request_timeout=60)
+            remote: AsyncSandbox = await self.client().get(sandbox_id, request_timeout=60)
         except (DaytonaNotFoundError, DaytonaGoneError):
             return
         except DaytonaError as error:
             raise failures.of_call(error, "remove a sandbox") from error
-        await removed(self._client(), remote)
+        await removed(self.client(), remote)
 
     async def close(self) -> None:
         if self._opened is not None:

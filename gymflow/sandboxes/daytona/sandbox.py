@@ -64,9 +64,7 @@ class DaytonaSandbox(ShimSandbox):
         contents = [one.result for one in found if isinstance(one.result, bytes)]
         if len(contents) != 2:
             raise SandboxError(f"Daytona did not give a command's output: {[one.error for one in found]}")
-        await self._plain(
-            ["rm", "-f", *(f"{path}.{end}" for end in ENDINGS)], deadline_s=GRACE_S
-        )
+        await self._plain(["rm", "-f", *(f"{path}.{end}" for end in ENDINGS)], deadline_s=GRACE_S)
         return contents[0], contents[1]
 
     async def _plain(self, argv: Sequence[str], *, deadline_s: float) -> tuple[int, str]:

@@ -25,6 +25,7 @@ class Cloud:
         self.boxes: dict[str, dict] = {}
         self.requests: list[tuple[str, str, dict | None]] = []
         self.faults: dict[str, list] = {}
+        self.snapshots: dict[str, dict] = {}
         self.url = ""
         self._local = LocalProvider()
         self._names = itertools.count(1)
@@ -140,11 +141,25 @@ class Cloud:
         whole = b"".join(parts) + f"--{boundary}--\r\n".encode()
         return web.Response(body=whole, headers={"Content-Type": f"multipart/form-data; boundary={boundary}"})
 
+    async def snapshot(self, request: web.Request) -> web.Response:
+        from daytona_api_client_async.models import SnapshotDto
+
+        wished = await request.json()
+        now = "2026-01-01T00:00:00Z"
+        if wished["name"] in self.snapshots:
+            return web.json_response({"message": "Snapshot already exists", "statusCode": 409}, status=409)
+        self.snapshots[wished["name"]] = wished
+        made = SnapshotDto(
+            id=f"id-of-{wished['name']}", general=False, name=wished["name"], state="active", size=0.1, entrypoint=None, cpu=1,
+            gpu=0, mem=1, disk=3, error_reason=None, created_at=now, updated_at=now, last_used_at=None, source_sandbox_id=None,
+        )  # fmt: skip
+        return web.json_response(json.loads(made.to_json()))
+
     def application(self) -> web.Application:
         made = web.Application(middlewares=[self.front], client_max_size=1 << 30)
         made.add_routes([
             web.post("/api/sandbox", self.create), web.get("/api/sandbox", self.listed),
-            web.get("/api/sandbox/{box}", self.one), web.delete("/api/sandbox/{box}", self.deleted),
+            web.post("/api/snapshots", self.snapshot), web.get("/api/sandbox/{box}", self.one), web.delete("/api/sandbox/{box}", self.deleted),
             web.post("/toolbox/{box}/process/execute", self.execute),
             web.post("/toolbox/{box}/files/bulk-upload", self.upload),
             web.post("/toolbox/{box}/files/bulk-download", self.download),

@@ -208,3 +208,19 @@ async def test_the_check_of_an_account_that_works(cloud):
     finally:
         await close_providers()
     assert {one.name: one.ok for one in checks if one.ok is not True} == {"out of memory is told": None}, checks
+
+
+async def test_a_recipe_becomes_a_snapshot_that_a_spec_can_name(provider, cloud):
+    from gymflow.sandboxes import close_providers
+    from gymflow.sandboxes.images import Recipe, build
+
+    recipe = Recipe(name="gymflow/python", packages=["python3", "git"], run=["ln -s python3 /usr/bin/python"])
+    assert await build(recipe, "daytona") == "id-of-gymflow/python"
+    lines = cloud.snapshots["gymflow/python"]["buildInfo"]["dockerfileContent"].splitlines()
+    assert lines[0] == "FROM debian:bookworm-slim" and "install -y --no-install-recommends python3 git" in lines[1]
+    assert lines[2] == 'RUN ["/bin/sh", "-ec", "ln -s python3 /usr/bin/python"]'
+    with pytest.raises(SandboxUnavailable, match="give the recipe another name"):
+        await build(recipe, "daytona")
+    await close_providers()
+    await (await provider.start(SandboxSpec(provider="daytona", options={"snapshot": "gymflow/python"}))).stop()
+    assert created(cloud)["snapshot"] == "gymflow/python"
