@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from opensandbox import Sandbox as Remote
 from opensandbox import SandboxManager
-from opensandbox.exceptions import SandboxApiException, SandboxException
+from opensandbox.exceptions import SandboxApiException, SandboxConnectionException, SandboxException
 from opensandbox.models.execd import Execution, RunCommandOpts
 from opensandbox.models.filesystem import WriteEntry
 
@@ -83,7 +83,11 @@ class OpenSandboxSandbox(ShimSandbox):
         options = RunCommandOpts(timeout=timedelta(seconds=deadline_s), uid=uid, gid=gid, envs=dict(env or {}) or None)
         # The stream of a command has no time limit of its own in the SDK.
         async with asyncio.timeout(deadline_s + CONNECTION_S):
-            return await self._remote.commands.run(line, opts=options)
+            execution = await self._remote.commands.run(line, opts=options)
+        if execution.complete is None and execution.error is None:
+            # So a stream ends whose sandbox is removed; the SDK takes it for the command's end.
+            raise SandboxConnectionException("the connection ended before the command did")
+        return execution
 
     async def _plain(self, argv: Sequence[str], *, deadline_s: float) -> tuple[int, str]:
         return await self._as(*self._user, argv, deadline_s=deadline_s)

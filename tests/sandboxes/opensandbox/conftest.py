@@ -26,13 +26,15 @@ def problem(status: int, message: str) -> web.Response:
 
 
 class Server:
-    """Routes of both. `faults`: method and path ending -> answers to give instead, in turn."""
+    """Routes of both. `faults`: method and path ending -> answers to give instead, in turn; `silent`: the daemon's streams end
+    before their commands do."""
 
     def __init__(self) -> None:
         self.boxes: dict[str, dict] = {}
         self.requests: list[tuple[str, str, dict | None]] = []
         self.faults: dict[str, list] = {}
         self.address = ""
+        self.silent = False
         self._local = LocalProvider()
         self._names = itertools.count(1)
 
@@ -128,6 +130,8 @@ class Server:
             end = {"type": "error", "error": failed, "timestamp": now}
         answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await answer.prepare(request)
+        if self.silent:
+            lines, end = [], {"type": "ping", "timestamp": now}
         for event in [{"type": "init", "text": "an-id", "timestamp": now}, *lines, end]:
             await answer.write(json.dumps(event).encode() + b"\n\n")
         await answer.write_eof()

@@ -147,6 +147,14 @@ async def test_a_command_whose_answer_is_lost_may_have_run_and_is_not_sent_again
     assert (await sandbox.exec("echo again")).stdout == b"again\n"
 
 
+async def test_a_stream_that_ends_before_its_command_is_no_exit_code(sandbox, server):
+    server.silent = True
+    with pytest.raises(SandboxError, match="ended before the command") as caught:
+        await sandbox.exec("true")
+    assert caught.value.maybe_ran
+    server.silent = False
+
+
 @pytest.mark.parametrize("state", [None, "Terminated"])
 async def test_a_sandbox_that_went_away_is_lost_and_not_a_return_code(sandbox, server, state):
     (name,) = server.boxes
