@@ -37,6 +37,7 @@ TARGETS: dict[str, Target] = {
 }
 """Provider -> what is built for it. The others fetch images from a registry."""
 BLOCK = 1 << 20
+_digests: dict[str, str] = {}
 
 
 class Recipe(Contract):
@@ -96,6 +97,26 @@ def identity(image: str) -> str:
     return (_folder(image) / "digest").read_text().strip()
 
 
+def squashed(image: str) -> Path:
+    """Where an image that was built for Enroot lies."""
+    folder = _folder(image)
+    return folder.with_name(f"{folder.name}.sqsh")
+
+
+def version(file: Path) -> str:
+    """Tells what is under a path from what was under it before."""
+    status = file.stat()
+    return f"{file} {status.st_size} {status.st_mtime_ns}"
+
+
+async def file_identity(file: Path) -> str:
+    """SHA-256 of an image that is one file; read again only where it has changed."""
+    if (key := version(file)) not in _digests:
+        with file.open("rb") as source:
+            _digests[key] = (await asyncio.to_thread(hashlib.file_digest, source, "sha256")).hexdigest()
+    return _digests[key]
+
+
 async def build(recipe: Recipe, target: Target = "local") -> str:
     """Make an image for a provider; its digest, the daemon's or the cloud's id for it, or the path of its file. What stood under
     the name is replaced when the new one is whole."""
@@ -121,7 +142,7 @@ async def build(recipe: Recipe, target: Target = "local") -> str:
         if target == "docker":
             return await _import(recipe.name, root)
         if target == "enroot":
-            return await _squash(root, final.with_name(f"{final.name}.sqsh"))
+            return await _squash(root, squashed(recipe.name))
         (building / "digest").write_text(digest)
         await asyncio.to_thread(shutil.rmtree, final, ignore_errors=True)
         building.rename(final)

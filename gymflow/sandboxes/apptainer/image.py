@@ -15,7 +15,9 @@ IMAGE = "GYMFLOW_APPTAINER_IMAGE"
 """Environment variable: the image where a spec names none."""
 DEFAULT_IMAGE = "gymflow/sandbox"
 
-NOT_THE_IMAGES = frozenset({"HOME", "LANG", "PWD", "OLDPWD", "SHLVL", "USER", "PS1", "PROMPT_COMMAND", "LD_LIBRARY_PATH", "_"})
+NOT_THE_IMAGES = frozenset(
+    {"HOME", "LANG", "PWD", "OLDPWD", "SHLVL", "USER", "PS1", "PROMPT_COMMAND", "LD_LIBRARY_PATH", "_"}
+)
 """Variables that Apptainer or its shell sets, whatever the image says."""
 
 LOOK = 'for d do [ -d "$d" ] && echo "$d"; done; echo; exec cat /proc/self/environ'
@@ -28,12 +30,6 @@ class Image:
     path: Path
     environment: dict[str, str] = field(default_factory=dict)
     folders: frozenset[str] = frozenset()
-
-
-def version(path: Path) -> str:
-    """Tells what is under a path from what was under it before."""
-    status = path.stat()
-    return f"{path} {status.st_size} {status.st_mtime_ns}"
 
 
 def named(image: str | None) -> str:

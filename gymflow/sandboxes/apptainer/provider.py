@@ -1,7 +1,6 @@
 """The `apptainer` provider: one instance per sandbox, in user namespaces, without any right."""
 
 import asyncio
-import hashlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.sandboxes import images
 from gymflow.sandboxes.apptainer import command
-from gymflow.sandboxes.apptainer.image import Image, located, looked_at, named, version
+from gymflow.sandboxes.apptainer.image import Image, located, looked_at, named
 from gymflow.sandboxes.apptainer.sandbox import ApptainerSandbox, Place
 from gymflow.sandboxes.errors import SandboxUnavailable, SandboxUnsupported
 from gymflow.sandboxes.interface import Capability, Mount, Sandbox, refuse_options, refuse_unsupported
@@ -30,7 +29,6 @@ class ApptainerProvider(RegisteredProvider):
     def __init__(self) -> None:
         super().__init__()
         self._images: dict[tuple[str, str], Image] = {}
-        self._digests: dict[str, str] = {}
 
     @property
     def capabilities(self) -> Capability:
@@ -93,7 +91,7 @@ class ApptainerProvider(RegisteredProvider):
 
     async def _image(self, tool: Tool, spec: SandboxSpec) -> Image:
         path = located(named(spec.image))
-        key = (version(path), spec.workdir)
+        key = (images.version(path), spec.workdir)
         if key not in self._images:
             self._images[key] = await looked_at(tool, path, spec.workdir)
         return self._images[key]
@@ -105,13 +103,4 @@ class ApptainerProvider(RegisteredProvider):
             path = located(name)
         except (SandboxUnavailable, SandboxUnsupported):
             return name
-        if path.is_dir():
-            return images.identity(name)
-        if (key := version(path)) not in self._digests:
-            self._digests[key] = await asyncio.to_thread(_digest, path)
-        return self._digests[key]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return images.identity(name) if path.is_dir() else await images.file_identity(path)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gymflow.contracts.sandbox import SandboxSpec
+from gymflow.sandboxes import images
 from gymflow.sandboxes.enroot.sandbox import EnrootSandbox
 from gymflow.sandboxes.errors import SandboxUnavailable, SandboxUnsupported
 from gymflow.sandboxes.interface import (
@@ -93,28 +94,31 @@ class EnrootProvider(RegisteredProvider):
         return EnrootSandbox(spec, tool=tool, folder=folder, group=group, bounds=bounds, entry=entry)
 
     async def image_identity(self, image: str | None) -> str:
-        """Path, size and time of the image's file: nothing else of it is cheap to know."""
+        """The digest of the image's file; its name where it is not here."""
+        name = image or os.environ.get(IMAGE)
         try:
-            path = located(image or os.environ.get(IMAGE))
+            return await images.file_identity(located(name))
         except (SandboxUnavailable, SandboxUnsupported):
-            return await super().image_identity(image)
-        status = path.stat()
-        return f"{path} {status.st_size} {status.st_mtime_ns}"
+            return await super().image_identity(name)
 
 
 def located(name: str | None) -> Path:
-    """Where an image lies. Raises SandboxUnavailable, SandboxUnsupported."""
+    """Where an image lies: what `gym sandbox image` built, or a `.sqsh` file. Raises SandboxUnavailable, SandboxUnsupported."""
     if not name:
-        raise SandboxUnsupported(f"sandbox provider `enroot` needs an image: name a .sqsh file, or set {IMAGE}")
+        raise SandboxUnsupported(f"sandbox provider `enroot` needs an image: name one, or set {IMAGE}")
     if "://" in name:
         raise SandboxUnsupported(
             f"image {name!r} has to be fetched first: `enroot import --output image.sqsh {name}`, then "
             "`image: /path/to/image.sqsh`"
         )
+    if not name.endswith(".sqsh"):
+        if not (built := images.squashed(name)).is_file():
+            raise SandboxUnavailable(f"image {name!r} is not here; build it with `gym sandbox image --provider enroot`")
+        return built
     path = Path(name)
-    # A task's row must not be able to point at any file, and what it means must not depend on where a run was started.
-    if path.suffix != ".sqsh" or not path.is_absolute():
-        raise SandboxUnsupported(f"image {name!r}: Enroot starts from a .sqsh file, named by its absolute path")
+    # What a task's row means must not depend on where a run was started.
+    if not path.is_absolute():
+        raise SandboxUnsupported(f"image {name!r}: a .sqsh file is named by its absolute path")
     if not path.is_file():
         raise SandboxUnavailable(f"image {name!r} is not here")
     return path

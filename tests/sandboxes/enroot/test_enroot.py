@@ -152,13 +152,22 @@ async def test_what_enroot_lacks_is_refused_before_it_is_called(provider, enroot
         ("no option colour", {"options": {"colour": "red"}}),
         ("enroot import --output", {"image": "docker://debian:12"}),
         ("absolute path", {"image": "image.sqsh"}),
-        ("absolute path", {"image": "/etc/passwd"}),
     ]:
         with pytest.raises(SandboxUnsupported, match=match):
             await provider.start(SPEC.model_copy(update=changes))
-    with pytest.raises(SandboxUnavailable, match="not here"):
-        await provider.start(SPEC.model_copy(update={"image": "/no/such/image.sqsh"}))
+    for image, says in [("/no/such/image.sqsh", "not here"), ("/etc/passwd", "gym sandbox image --provider enroot")]:
+        with pytest.raises(SandboxUnavailable, match=says):
+            await provider.start(SPEC.model_copy(update={"image": image}))
     assert not (enroot.folder / "calls").exists()
+
+
+async def test_an_image_of_ours_is_found_by_its_name(provider, squashed, monkeypatch):
+    monkeypatch.setenv("GYMFLOW_IMAGES", str(squashed.parent))
+    sandbox = await provider.start(SPEC.model_copy(update={"image": "tiny"}))
+    assert (await sandbox.exec("echo here")).stdout == b"here\n"
+    await sandbox.stop()
+    assert await provider.image_identity("tiny") == await provider.image_identity(str(squashed))
+    assert len(await provider.image_identity("tiny")) == 64
 
 
 async def test_a_machine_without_it_is_told_what_to_do(provider, monkeypatch):

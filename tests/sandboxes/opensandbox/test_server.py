@@ -20,7 +20,7 @@ from gymflow.sandboxes import SandboxLost, SandboxUnavailable, images
 pytestmark = [pytest.mark.slow, pytest.mark.docker]
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
-PYTHON_IMAGE, DAEMON_IMAGE = "gymflow/test-python", "gymflow/test-execd"
+PYTHON_IMAGE, DAEMON_IMAGE = "gymflow/test-opensandbox", "gymflow/test-execd"
 KEY = "os-test-key"
 BOOTSTRAP = '#!/bin/sh\n/opt/opensandbox/execd &\nexec "$@"\n'
 CONFIG = """
