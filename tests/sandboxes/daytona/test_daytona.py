@@ -39,7 +39,7 @@ async def test_a_short_output_comes_in_one_request_and_a_large_one_as_files(sand
     result = await sandbox.exec("head -c 3000000 /dev/urandom | tee copy; echo err >&2", keep_bytes=4 << 20)
     assert result.stderr == b"err\n" and result.stdout == await sandbox.get("copy")
     # Nothing but the files of the command that lists them.
-    assert len((await sandbox.exec("ls -A /tmp/.gymflow")).stdout.split()) == 2
+    assert len((await sandbox.exec("ls -A /tmp/.gymflow")).stdout.split()) == 3
 
 
 async def test_files_go_there_and_back(sandbox):

@@ -1,6 +1,7 @@
 """AWS as moto keeps its protocol, with one thing more: a task that is run really starts the agent that its definition carries,
 as a process in namespaces of its own, at an address of its own on loopback."""
 
+import hashlib
 import inspect
 import os
 import random
@@ -16,40 +17,80 @@ PYTHON = "/usr/bin/python3"
 REGION = "eu-west-1"
 
 
-class Tasks:
-    """The processes behind moto's tasks, by task id."""
+class Agents:
+    """Agents in namespaces of their own, each at an address of its own on loopback, by task id."""
 
     def __init__(self) -> None:
         self.processes: dict[str, subprocess.Popen] = {}
-        self.asked: list[dict] = []
-        self.definitions: dict[str, dict] = {}
-        self.refuse: list[dict] = []
-        self.never_answer = False
         # A process dies with the thread that started it, and moto's threads live for a request.
         self._parent = ThreadPoolExecutor(1)
 
-    def start(self, task, definition, overrides) -> str:
-        address = ".".join(["127", *(str(random.randint(1, 250)) for _ in range(3))])
-        variables = {one["name"]: one["value"] for one in overrides["containerOverrides"][0]["environment"]}
-        container = definition.container_definitions[0]
-        assert container["entryPoint"] == ["python3", "-c"]
+    @staticmethod
+    def digest(token: str) -> str:
+        return hashlib.sha256(token.encode()).hexdigest()
+
+    @staticmethod
+    def address() -> str:
+        return ".".join(["127", *(str(random.randint(1, 250)) for _ in range(3))])
+
+    def start(self, task_id: str, variables: dict[str, str], code: str | None = None, python: str = PYTHON) -> str:
+        """Start one, with the code of a task definition or the provider's own; its address."""
+        from gymflow.sandboxes.ecs_fargate.provider import LAUNCH
+
+        address = self.address()
         inside = [
-            "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--perms", "1777", "--tmpfs", "/tmp", "--tmpfs", "/home",
-            "--tmpfs", "/srv", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--cap-add", "ALL", "--clearenv",
-            "--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "GYMFLOW_HOST", address,
-            "--setenv", "AWS_REGION", REGION,
+            "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--perms", "1777", "--tmpfs", "/tmp", "--tmpfs",
+            "/home", "--tmpfs", "/srv", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--cap-add", "ALL", "--clearenv",
         ]  # fmt: skip
-        for name, value in variables.items():
+        own = {"PATH": "/usr/local/bin:/usr/bin:/bin", "GYMFLOW_HOST": address, "AWS_REGION": REGION}
+        for name, value in {**own, **variables}.items():
             inside += ["--setenv", name, value]
-        if not self.never_answer:
-            command = [*inside, PYTHON, "-c", container["command"][0]]
-            self.processes[task.id] = self._parent.submit(subprocess.Popen, command).result()
+        command = [*inside, os.path.realpath(python), "-c", code or LAUNCH]
+        self.processes[task_id] = self._parent.submit(subprocess.Popen, command).result()
         return address
 
     def stop(self, task_id: str) -> None:
         if process := self.processes.pop(task_id, None):
             process.kill()
             process.wait()
+
+    def close(self) -> None:
+        for task_id in list(self.processes):
+            self.stop(task_id)
+
+
+@pytest.fixture
+def agents():
+    pytest.importorskip("boto3")
+    if shutil.which("bwrap") is None:
+        pytest.skip("bubblewrap is not installed")
+    if os.getuid() != 0:
+        pytest.skip("the agent gives commands to another user, which only root can")
+    made = Agents()
+    yield made
+    made.close()
+
+
+class Tasks:
+    """What moto was asked to run, and the agents behind it. `refuse`, `never_answer`: what goes wrong."""
+
+    def __init__(self, agents: Agents) -> None:
+        self.agents = agents
+        self.processes = agents.processes
+        self.asked: list[dict] = []
+        self.refuse: list[dict] = []
+        self.never_answer = False
+
+    def start(self, task, definition, overrides) -> str:
+        variables = {one["name"]: one["value"] for one in overrides["containerOverrides"][0]["environment"]}
+        container = definition.container_definitions[0]
+        assert container["entryPoint"] == ["python3", "-c"]
+        if self.never_answer:
+            return self.agents.address()
+        return self.agents.start(task.id, variables, container["command"][0])
+
+    def stop(self, task_id: str) -> None:
+        self.agents.stop(task_id)
 
 
 @pytest.fixture(scope="session")
@@ -96,19 +137,15 @@ def account(moto_server):
 
 
 @pytest.fixture
-def tasks(account, monkeypatch):
+def tasks(account, agents, monkeypatch):
     """The account, in the environment, and the tasks that run there."""
-    if shutil.which("bwrap") is None:
-        pytest.skip("bubblewrap is not installed")
-    if os.getuid() != 0:
-        pytest.skip("the agent gives commands to another user, which only root can")
     from moto.core import DEFAULT_ACCOUNT_ID
     from moto.ecs.exceptions import InvalidParameterException
     from moto.ecs.models import EC2ContainerServiceBackend, ecs_backends
     from moto.moto_api import state_manager
 
     state_manager.set_transition("ecs::task", {"progression": "manual", "times": 1_000_000})
-    made = Tasks()
+    made = Tasks(agents)
     real_run, real_stop = EC2ContainerServiceBackend.run_task, EC2ContainerServiceBackend.stop_task
 
     def run_task(backend, *arguments):
@@ -138,8 +175,6 @@ def tasks(account, monkeypatch):
     monkeypatch.setattr("gymflow.sandboxes.ecs_fargate.provider.POLL_S", 0.05)
     made.backend = ecs_backends[DEFAULT_ACCOUNT_ID][REGION]
     yield made
-    for task_id in list(made.processes):
-        made.stop(task_id)
     made.backend.tasks.clear()
 
 
