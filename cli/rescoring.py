@@ -38,18 +38,24 @@ def reverify_run(
         raise InputError(f"--labels {labels}: there is no such file")
     with recording(inline):
         from flows.reverify import reverify
+        from gymflow.sandboxes import close_providers
 
-        report: Reverification = asyncio.run(
-            reverify(
-                run_id,
-                parameters,
-                str(place.root),
-                verifier=verifier,
-                judge=judge,
-                failed_only=failed_only,
-                labels=str(labels.absolute()) if labels else None,
-            )
-        )
+        async def score_again() -> Reverification:
+            try:
+                report: Reverification = await reverify(
+                    run_id,
+                    parameters,
+                    str(place.root),
+                    verifier=verifier,
+                    judge=judge,
+                    failed_only=failed_only,
+                    labels=str(labels.absolute()) if labels else None,
+                )
+            finally:
+                await close_providers()
+            return report
+
+        report = asyncio.run(score_again())
     if json:
         print_json(report.model_dump(mode="json"))
         return

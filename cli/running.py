@@ -82,6 +82,7 @@ def _evaluate(
     """The scorecard, whether the run is complete, and whether it was interrupted. `further`: parameters of the flow."""
     with recording(inline):
         from flows.evaluate import evaluate
+        from gymflow.sandboxes import close_providers
         from tasks.plan import new_run_id
 
         run_id = run_id or new_run_id(config)
@@ -89,7 +90,10 @@ def _evaluate(
 
         async def play() -> Scorecard:
             watcher.set(lambda run: _watched(run, interrupted))
-            card: Scorecard = await evaluate(config, run_id, store, **further)
+            try:
+                card: Scorecard = await evaluate(config, run_id, store, **further)
+            finally:
+                await close_providers()
             return card
 
         try:

@@ -10,7 +10,7 @@ import pytest
 from flows.evaluate import evaluate
 from flows.reverify import reverify
 from gymflow.errors import InputError, RunIncomplete
-from gymflow.sandboxes import ROLLOUT, RUN, archive, provider
+from gymflow.sandboxes import ROLLOUT, RUN, archive, close_providers, images, provider
 from gymflow.sandboxes.local import LocalProvider
 from gymflow.store import Store, connect
 from tests.support.environments import write_environment
@@ -20,7 +20,7 @@ VERIFIER = '''"""Reward 1 where the agent left the right answer in answer.txt.""
 
 from pydantic import BaseModel
 
-from gymflow.sandboxes import ROLLOUT, RUN, archive, provider
+from gymflow.sandboxes import ROLLOUT, RUN, archive, close_providers, images, provider
 from gymflow.verifiers import Evidence, Verdict, Verifier
 
 
@@ -242,3 +242,47 @@ async def test_what_an_image_holds_is_in_the_key(store, home, tmp_path, monkeypa
     assert keys["r"][0] != keys["other"][0] and keys["r"][1] == keys["other"][1]
     with pytest.raises(InputError, match="another sandbox"):
         await evaluate(config, "r", str(store))
+
+
+BUSYBOX = "gymflow/test-busybox"
+
+
+async def test_the_same_environment_plays_on_docker(store, home, tmp_path):
+    docker = provider("docker")
+    if (problem := await docker.problem()) is not None:
+        pytest.skip(f"no docker here: {problem}")
+    if await docker.image_identity(BUSYBOX) == BUSYBOX:
+        await images.build(images.Recipe(name=BUSYBOX, base="busybox"), "docker")
+    terminal = {"name": "terminal"}
+    rows = [{"task_id": "copy", "sandbox": {"files": {"question.txt": "7\n"}}, "tests": {"test.sh": SEPARATE_SH}}]
+    fixtures = [
+        {"kind": kind, "task_id": "copy", "files": {"answer.txt": text}, "reward": float(text.strip() == "7")}
+        for kind, text in zip(KINDS, ("7\n", "0", "8", "7", "{", ""), strict=True)
+    ]
+    place = write_environment(
+        tmp_path / "office",
+        rows=rows,
+        fixtures=fixtures,
+        offers=["messages", "shell"],
+        harness={"name": "simple"},
+        sandbox={"workdir": "/app", "limits": {"memory_mib": 256}},
+        prompt={"user": "Copy question.txt to answer.txt."},
+        verifier=terminal,
+        collects=["workspace", "patch"],
+    )
+    record = await run(
+        store,
+        str(place),
+        commands("id -u; pwd; cp question.txt answer.txt && chmod 755 answer.txt"),
+        sandbox={"provider": "docker", "image": BUSYBOX},
+    )
+
+    assert rewards(store) == [(1.0,)]
+    [call] = record.evidence.trajectory.turns[0].tool_calls
+    assert "/app" in call.output and not call.output.startswith("0\n")
+    assert b"+++ b/answer.txt" in Store(store).artifacts.read(record.evidence.artifacts["patch"])
+    await close_providers()
+
+
+KINDS = ("full", "none", "near_miss", "format_variant", "malformed", "empty")
+SEPARATE_SH = 'if [ "$(cat /app/answer.txt)" = 7 ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n'
