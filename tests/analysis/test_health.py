@@ -14,7 +14,7 @@ from gymflow.analysis.health import checks, examine, load_thresholds
 from gymflow.analysis.health.checks.repetition_loop import repeated_tail
 from gymflow.contracts.outcome import FailureKind, StopReason, VerdictFailure
 from gymflow.contracts.rollout import RolloutRecord
-from gymflow.contracts.trajectory import CallTokens, Gap, ModelCall, SandboxUse
+from gymflow.contracts.trajectory import CallTokens, Gap, ModelCall, SandboxUse, Usage
 from gymflow.contracts.verdict import VerdictRecord
 from gymflow.errors import InputError
 from gymflow.store import RunReader, Store, query
@@ -108,7 +108,11 @@ PLANTED: dict[str, tuple[list[Sample], str, set[str]]] = {
     "hollow_turn": ([Sample([Said(""), DONE])], "turns/0", set()),
     "zero_completion_tokens": ([of_usage(0)], "calls/0", set()),
     "missing_usage": ([of_usage(None)], "calls/0", set()),
-    "usage_mismatch": ([changed(lambda r: setattr(r.rollout.usage, "completion_tokens", 99))], "rollout/usage", set()),
+    "usage_mismatch": (
+        [changed(lambda r: setattr(r.rollout, "usage", Usage(prompt_tokens=50, completion_tokens=99)))],
+        "rollout/usage",
+        set(),
+    ),
     "capture_mismatch": (
         [changed(lambda r: setattr(r.evidence.trajectory.turns[0], "model_call", 7))],
         "calls/0",

@@ -33,7 +33,9 @@ def heading(contents: Contents) -> Markup:
     document = contents.reader.document
     created = datetime.fromtimestamp(document.created_at, UTC)
     models = [
-        model_name(document.identities[name]) for name in document.config.models_sampled if name in document.identities
+        _short(model_name(document.identities[name]))
+        for name in document.config.models_sampled
+        if name in document.identities
     ]
     sampling = document.config.sampling.model_dump(exclude_none=True, exclude_defaults=True)
     facts = {
@@ -169,6 +171,12 @@ def grouped(lines: list[Line]) -> dict[tuple[str, str], list[list[Line]]]:
 def title(name: str) -> Markup:
     """The heading of a section."""
     return element("h2", name, id=_anchor(name))
+
+
+def _short(model: str) -> str:
+    """A model's name with a revision that is a digest cut short."""
+    name, at, revision = model.rpartition("@sha256:")
+    return f"{name}@{revision[:12]}" if at else model
 
 
 def _anchor(name: str) -> str:

@@ -28,18 +28,20 @@ class Links:
         self._ids = re.compile(re.escape(run_id) + r"-\d+")
 
     def to(self, rollout_id: str, turn: int | None = None, text: str | None = None, **attributes: str | None) -> Markup:
-        """A link to a rollout, or to a turn of it."""
+        """A link to a rollout, or to a turn of it. All are of one run, so that `#17` is enough of a name."""
+        text = f"#{rollout_id.rpartition('-')[2]}" if text is None else text
+        attributes = dict[str, str | None](title=rollout_id) | attributes
         if rollout_id not in self._shown:
-            return element("span", text or rollout_id, **attributes)
+            return element("span", text, **attributes)
         place = rollout_id if turn is None else f"{rollout_id}/turn-{turn}"
-        return element("a", rollout_id if text is None else text, href=f"#{place}", **attributes)
+        return element("a", text, href=f"#{place}", **attributes)
 
     def within(self, text: str) -> Markup:
         """A text of ours in which rollout ids are links."""
         parts: list[Markup] = []
         at = 0
         for match in self._ids.finditer(text):
-            parts += [escaped(text[at : match.start()]), self.to(match.group())]
+            parts += [escaped(text[at : match.start()]), self.to(match.group(), text=match.group())]
             at = match.end()
         return joined(parts, escaped(text[at:]))
 

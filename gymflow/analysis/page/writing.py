@@ -112,6 +112,7 @@ def _rollout(line: Line, story: str | None, contents: Contents) -> Markup:
         "summary",
         element("span", class_=f"cell {line.kind}"),
         f"repeat {line.repeat}",
+        element("span", f"#{line.plan_index}", class_="soft"),
         " ",
         element("span", ", ".join(filter(None, (KINDS[line.kind], reward)))),
         " ",
