@@ -1,7 +1,9 @@
 """The `apptainer` provider beyond what every provider does: images, killed runs, machines without it."""
 
 import asyncio
+import contextlib
 import os
+import re
 import signal
 import subprocess
 
@@ -10,6 +12,7 @@ import pytest
 from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.sandboxes import Capability, SandboxLost, SandboxUnavailable, SandboxUnsupported, images
 from gymflow.sandboxes.apptainer import ApptainerProvider
+from gymflow.sandboxes.interface import Mount
 from gymflow.sandboxes.local import cgroups
 
 SPEC = SandboxSpec(provider="apptainer")
@@ -71,6 +74,33 @@ async def test_a_sif_files_variables_hold_its_start_script_does_not_run_and_its_
     assert (await again.exec("pwd; cat /testbed/file")).stdout == b"/work\nof the image"
     await again.stop()
     assert len(await apptainer.image_identity(sif)) == 64
+
+
+@pytest.mark.slow
+async def test_a_mount_is_read_only_and_its_path_may_be_odd_and_out_of_reach(apptainer, tmp_path):
+    folder = tmp_path / 'a "b", c'
+    folder.mkdir(mode=0o700)
+    (folder / "tests").mkdir()
+    (folder / "tests" / "hidden.py").write_text("hidden")
+    sandbox = await apptainer.start(SPEC, mounts=[Mount(folder / "tests", "/opt/hidden tests")])
+    result = await sandbox.exec("cat '/opt/hidden tests/hidden.py'; echo x > '/opt/hidden tests/hidden.py'")
+    assert result.stdout == b"hidden" and result.exit_code == 1
+    await sandbox.stop()
+
+
+@pytest.mark.slow
+async def test_a_start_that_is_cancelled_leaves_no_instance_without_control_groups(apptainer, monkeypatch):
+    monkeypatch.setattr(cgroups, "detect", lambda: None)
+    for delay in (0.05, 0.2, 0.4, 0.8):
+        starting = asyncio.ensure_future(apptainer.start(SPEC))
+        await asyncio.sleep(delay)
+        starting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await (await starting).stop()
+    await asyncio.sleep(0.5)
+    shown = subprocess.run(["ps", "-e", "-o", "args"], capture_output=True, text=True).stdout
+    assert not re.search(r"Apptainer instance: \S+ \[gymflow", shown), shown
+    assert await apptainer.list() == []
 
 
 @pytest.mark.slow

@@ -65,7 +65,13 @@ class ApptainerSandbox(EnteredSandbox):
         script.chmod(0o755)
         arguments = self._arguments(script, mounts)
         join = self._keeper.join if self._keeper else ()
-        result = await command.call(self._tool, arguments, home=self._folder, join=join)
+        calling = asyncio.ensure_future(command.call(self._tool, arguments, home=self._folder, join=join))
+        try:
+            result = await asyncio.shield(calling)
+        except asyncio.CancelledError:
+            # An instance that is on its way comes to be all the same: wait, so that there is something to end.
+            await asyncio.wait([calling])
+            raise
         if not result.ok:
             raise SandboxUnavailable(f"apptainer did not start an instance: {result.text().strip()[-500:]}")
         await self.hold(int((self._folder / "pid").read_text()))
@@ -94,10 +100,19 @@ class ApptainerSandbox(EnteredSandbox):
         await super().release()
         if self._keeper is not None:
             await self._keeper.remove()
-        elif self.entry.init is not None and not self._init_is_dead():
+        elif (pid := self._first_process()) is not None:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self.entry.init[0], signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
         await asyncio.to_thread(remove_folder, self._folder)
+
+    def _first_process(self) -> int | None:
+        """The one that ends all others, also of a start that did not get so far as to hold it."""
+        if self.entry.init is not None:
+            return None if self._init_is_dead() else self.entry.init[0]
+        try:
+            return int((self._folder / "pid").read_text())
+        except (OSError, ValueError):
+            return None
 
 
 def _bind(source: str, target: str) -> str:

@@ -73,5 +73,6 @@ def remove_folder(folder: Path) -> None:
         for name in folders:
             path = Path(top, name)
             if not path.is_symlink():
-                path.chmod(0o700)
+                with contextlib.suppress(OSError):
+                    path.chmod(0o700)
     shutil.rmtree(folder, ignore_errors=True)
