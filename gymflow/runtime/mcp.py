@@ -52,7 +52,8 @@ class ToolServer:
             case "ping":
                 result = {}
             case "tools/list":
-                result = {"tools": [_listed(tool) for tool in self.tools]}
+                functions = [tool for tool in self.tools if tool.get("type", "function") == "function"]
+                result = {"tools": [_listed(tool) for tool in functions]}
             case "tools/call":
                 result = await self._called(parameters)
             case method:

@@ -10,8 +10,8 @@ from gymflow.models import wire
 from gymflow.runtime.foreign import Event, ForeignHarness, Job, Npm, Seen, Visit
 
 PROVIDER = "gym"
-UNKNOWN_TOOL = "unsupported call: "
-"""How Codex answers a call of a tool that it does not have; nothing else in its records says so."""
+REFUSALS = ("unsupported call: ", "failed to parse function arguments: ")
+"""How Codex answers calls that it cannot make; nothing else in its records says so."""
 
 
 class Codex(ForeignHarness):
@@ -46,7 +46,7 @@ class Codex(ForeignHarness):
             case "response_item", "function_call" | "custom_tool_call":
                 seen.began(at, said["call_id"])
             case "response_item", "function_call_output" | "custom_tool_call_output":
-                seen.ended(at, said["call_id"], failed=str(said.get("output")).startswith(UNKNOWN_TOOL))
+                seen.ended(at, said["call_id"], failed=str(said.get("output")).startswith(REFUSALS))
             case "event_msg", "item_completed" if (span := seen.spans.get(said["item"].get("id") or "")) is not None:
                 # A command that goes on after its tool call has answered ends later: the call is what is timed.
                 span.started_at = said["started_at_ms"] / 1000

@@ -22,7 +22,7 @@ async def ask() -> AsyncIterator[Ask]:
     async def call(name: str, arguments: str, meta: dict[str, Any]) -> ToolResult:
         return ToolResult(f"{name} {arguments} {meta}", error=name != "add")
 
-    endpoints.serve("token", [TOOL], call)
+    endpoints.serve("token", [TOOL, {"type": "web_search"}], call)
     server = GatewayServer(routes=endpoints.routes())
     await server.open()
     async with aiohttp.ClientSession() as session:

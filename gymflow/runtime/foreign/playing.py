@@ -54,23 +54,27 @@ class Play:
     async def run(self) -> None:
         """Play to the end. Raises StopEpisode, RolloutFailure, RunIncomplete."""
         episode, server, endpoints = self.episode, self.harness.server, self.harness.endpoints
-        self.model = episode.client.served_name()
-        admission = server.admit(self.counted, sampling=episode.sampling, served_name=self.model)
-        tools = [] if type(episode.session) is Session else [tool for tool in episode.tools if "name" in tool]
-        endpoints.serve(admission.token, tools, lambda *call: self._answer(admission, *call))
         first, instructions = opening(episode.history, episode.instructions)
         prompt: str | None = first
         resumed = False
+        if episode.tools and type(episode.session) is Session:
+            message = (
+                "the task's tools have nobody who answers them; a harness such as single_turn leaves the calls open"
+            )
+            raise RolloutFailure(FailureKind.HARNESS_ERROR, message)
+        model = episode.client.served_name()
+        admission = server.admit(self.counted, sampling=episode.sampling, served_name=model)
+        endpoints.serve(admission.token, episode.tools, lambda *call: self._answer(admission, *call))
         try:
             while prompt is not None:
                 visit = Visit(
                     command=self.harness.command,
                     prompt=prompt,
                     instructions=instructions,
-                    model=self.model,
+                    model=model,
                     url=GATEWAY + admission.path,
                     key=admission.token,
-                    tools_url=f"{GATEWAY}{admission.path}/mcp" if tools else None,
+                    tools_url=f"{GATEWAY}{admission.path}/mcp" if episode.tools else None,
                     workspace=self.sandbox.spec.workdir,
                     state=f"{environment(self.sandbox.spec)['HOME']}/.agent",
                     resumed=resumed,
@@ -130,9 +134,8 @@ class Play:
         try:
             await asyncio.wait({running, *over}, return_when=asyncio.FIRST_COMPLETED)
             if not self.over.is_set():
-                await asyncio.wait(
-                    [running], timeout=GRACE_S
-                )  # what it was refused makes most agents end by themselves
+                # What it was refused makes most agents end by themselves.
+                await asyncio.wait([running], timeout=GRACE_S)
             if not running.done():
                 await self.sandbox.exec(f'kill -TERM "$(cat {PID_FILE})"', timeout_s=10)
                 await asyncio.wait([running], timeout=3 * GRACE_S)

@@ -64,14 +64,14 @@ def play(home: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
         Registry, "harness_class", lambda self, name: Ours if name == "simple" else original(self, name)
     )
 
-    async def run(*texts: str, attempts: int = 1, **budgets: Any) -> RolloutRecord:
+    async def run(*texts: str, environment: str = "counter", **budgets: Any) -> RolloutRecord:
         rules = [{"turn": turn, "text": text} for turn, text in enumerate(texts)]
         model = ModelSpec(provider="scripted", parameters={"rules": rules}, max_retries=0)
         samples = collect(
-            EnvironmentSelection(name="counter"),
+            EnvironmentSelection(name=environment),
             model=model,
             budgets=Budgets(**budgets),
-            limits=Limits(max_attempts=attempts),
+            limits=Limits(max_attempts=1),
         )
         [sample] = [sample async for sample in samples]
         record: RolloutRecord = sample.record
@@ -146,6 +146,12 @@ async def test_an_agent_that_never_asks_has_stalled(play: Play, monkeypatch: pyt
     record = await play("done")
     assert record.rollout.failure is FailureKind.HARNESS_STALLED
     assert (record.rollout.failure_message or "").startswith("it made no model call within")
+
+
+async def test_tools_that_nobody_answers_are_not_left_out_silently(play: Play) -> None:
+    record = await play("done", environment="open_tools")
+    assert record.rollout.failure is FailureKind.HARNESS_ERROR
+    assert "the task's tools have nobody who answers them" in (record.rollout.failure_message or "")
 
 
 async def test_a_harness_that_is_not_installed_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
