@@ -90,7 +90,7 @@ async def test_a_timeout_ends_children_that_changed_session(sandbox):
     began = time.monotonic()
     result = await sandbox.exec("echo begun; setsid sleep 86407 & sleep 86407", timeout_s=0.4)
     assert (result.outcome, result.exit_code, result.stdout) == ("timeout", 137, b"begun\n")
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 25
     assert subprocess.run(["pgrep", "-f", "sleep 86407"], capture_output=True).stdout == b""
 
 
@@ -111,7 +111,7 @@ async def test_a_cancelled_command_ends(sandbox):
 async def test_what_a_child_in_the_background_holds_open_is_not_waited_for(sandbox):
     began = time.monotonic()
     assert (await sandbox.exec("echo begun; sleep 30 & echo $! >child")).stdout == b"begun\n"
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 25
     await sandbox.exec("kill $(cat child)")
 
 
