@@ -10,7 +10,7 @@ from cli.choosing import existing_store
 from cli.recording import recording
 from cli.sheets import put_sheets
 from cli.tables import put_table
-from cli.terminal import print_json, results
+from cli.terminal import command, print_json, results
 from gymflow.analysis.decide import choice_of, choices, ranked
 from gymflow.analysis.decide.sheets import choice_sheets, decision_sheets
 from gymflow.contracts.decision import Decision
@@ -46,8 +46,10 @@ def decide_run(
     for sheet in decision_sheets(decision):
         console.print(sheet.title, style="bold")
         put_table(console, sheet.columns, sheet.rows)
-    console.print(f"\nnext   gym eval run … --decision {decision.decision_id}", soft_wrap=True)
-    console.print(f"       gym eval compare {run_id} latest   says whether the gain came", soft_wrap=True)
+    agents = {agent for named in place.run(run_id).document.agents.values() for agent in named}
+    base = f"{run_id}:{decision.agent}" if len(agents) > 1 else run_id
+    console.print(f"\nnext   {command()} eval run … --decision {decision.decision_id}", soft_wrap=True)
+    console.print(f"       {command()} eval compare {base} latest   says whether the gain came", soft_wrap=True)
 
 
 def _ask(place: Store, run_id: str, choose: str | None, reason: str | None) -> tuple[str, str]:
