@@ -19,6 +19,7 @@ from gymflow.interop.importing import Source, Target, import_foreign
 from gymflow.interop.ours import own_rollouts
 from gymflow.interop.restoring import restore
 from gymflow.interop.rollouts import ForeignRollout, OwnRollout
+from gymflow.interop.shapes import of_shape
 from gymflow.registry import Registry
 from gymflow.runtime.components import verifier_parameters
 from gymflow.store import Store
@@ -48,8 +49,7 @@ async def import_file(
         raise InputError(f"there is no file {file}")
 
     def again() -> Iterator[ForeignRollout | OwnRollout]:
-        found: Iterator[ForeignRollout | OwnRollout] = module.read(file, inputs)
-        return found
+        return of_shape(module.read(file, inputs), file, format)
 
     source = again()
     first = next(source, None)
