@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+
+import pyarrow as pa
 
 from gymflow.analysis import diagnose
 from gymflow.analysis.decide import ranked
@@ -63,7 +64,7 @@ class Contents:
     reader: RunReader
     verdict_set: str | None
     profile: Profile
-    tasks: Any
+    tasks: pa.Table
     health: HealthReport
     diagnosis: Diagnosis
     labels: dict[str, str]
