@@ -47,6 +47,8 @@ class Pool:
         """A place for one sandbox."""
         if self._cleaned is None:
             self._cleaned = asyncio.ensure_future(self.provider.clean())
+            # That it failed does not matter here: whoever starts a sandbox is told why none can be had.
+            self._cleaned.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.wait({self._cleaned})
         async with self._places:
             yield self.provider
