@@ -91,3 +91,17 @@ def test_included_files_and_declared_distributions_are_part_of_a_verifier(tmp_pa
     before = registry.verifier_digest("same")
     (tmp_path / "verifiers" / "words.txt").write_text("two")
     assert registry.verifier_digest("same") != before
+
+
+def test_included_folders_and_what_is_collected_are_in_the_digest(tmp_path: Path) -> None:
+    write_environment(tmp_path / "office", files={"world.py": "A = 1\n"})
+    folder = write_environment(tmp_path / "env", includes=["../office"])
+    before = environment_digest(folder)
+    assert environment_digest(folder, includes=[]) != before
+    (tmp_path / "office" / "world.py").write_text("A = 2\n")
+    assert environment_digest(folder) != before
+    assert environment_digest(folder, collects=["patch"]) == environment_digest(folder)
+    with_sandbox = environment_digest(folder, sandbox={"workdir": "/app"})
+    assert environment_digest(folder, sandbox={"workdir": "/app"}, collects=["patch"]) != with_sandbox
+    with pytest.raises(InputError, match=r"includes: there is no folder \.\./gone"):
+        environment_digest(folder, includes=["../gone"])
