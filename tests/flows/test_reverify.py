@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from flows.reverify import reverify
+from gymflow.analysis.compare import compare
 from gymflow.errors import InputError
 from gymflow.store import Store
 from tests.support.environments import VERIFIER, write_environment
@@ -270,3 +271,14 @@ async def test_the_report_lies_with_the_run(run, store, own):
     report = await reverify("r", {"strict": False}, str(store))
     stored = json.loads((Store(store).layout.run("r").reports / f"reverify-{report.new_set}.json").read_text())
     assert stored == report.model_dump(mode="json")
+
+
+async def test_a_comparison_of_what_was_judged_otherwise_says_how_and_in_which_set_it_was_not(run, store, own):
+    await run(own(), "one")
+    await run(own(), "two")
+    await reverify("two", {"strict": False}, str(store))
+    [line] = compare(Store(store), "one", ["two"]).candidates
+    assert line.varies == ["verifier"] and line.details == ["verifier.strict True → False"]
+    [warning] = line.warnings
+    [line] = compare(Store(store), "one", ["two"], verdict_set=warning.rpartition(" ")[2]).candidates
+    assert (line.varies, line.warnings, line.score.difference) == ([], [], 0.0)

@@ -140,6 +140,11 @@ def _warnings(base: Side, candidate: Side, shared: int, other_rows: int) -> list
         warnings.append(
             f"{other_rows} tasks look the same to the agent but their dataset rows differ (the gold answer, or another field)"
         )
+    common = [name for name in base.verdict_sets if name in candidate.verdict_sets]
+    if common and base.verdict_set != candidate.verdict_set and "verifier" in varies(base, candidate):
+        warnings.append(
+            f"they were judged otherwise; both were in verdict set {common[-1]}, too: --verdicts {common[-1]}"
+        )
     for side in (base, candidate):
         without = int((side.tasks["scored"].to_numpy() == 0).sum())
         if without:

@@ -28,6 +28,8 @@ class Side:
     verdict_set: VerdictSet | None
     tasks: pa.Table
     masks: dict[tuple[str, str], Array] = field(default_factory=dict)
+    verdict_sets: tuple[str, ...] = ()
+    """All that the run has."""
 
 
 def load_side(
@@ -45,7 +47,8 @@ def load_side(
     connection.execute("DELETE FROM _per_task WHERE agent <> ?", [chosen])
     tasks = task_costs(connection, reader.run_id)
     masks = _masks(connection, reader.run_id, chosen, tasks, by)
-    return Side(reader.run_id, chosen, reader.document, current, tasks, masks)
+    names = tuple(one.name for one in reader.verdict_sets)
+    return Side(reader.run_id, chosen, reader.document, current, tasks, masks, names)
 
 
 def sides_of(store: Store, base: str, candidates: Sequence[str]) -> tuple[str, list[str]]:

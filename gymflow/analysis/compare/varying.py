@@ -3,6 +3,7 @@
 from typing import Any
 
 from gymflow.analysis.compare.sides import Side
+from gymflow.contracts.run import VerdictSet
 from gymflow.metrics.summaries import model_name
 
 RELEASE = "a release score, not an explanation"
@@ -39,6 +40,25 @@ def details(base: Side, candidate: Side) -> list[str]:
         before, after = (one[environment] for one in harnesses)
         if before != after:
             lines.append(f"harness of {environment}: {_harness(before)} → {_harness(after)}")
+    return lines + _verifiers(base.verdict_set, candidate.verdict_set)
+
+
+def _verifiers(base: VerdictSet | None, candidate: VerdictSet | None) -> list[str]:
+    """How what judged differs, by environment: another verifier, other parameters, or other code."""
+    if base is None or candidate is None:
+        return []
+    lines = []
+    for environment in sorted(base.judged.keys() & candidate.judged.keys()):
+        before, after = base.judged[environment], candidate.judged[environment]
+        if before.verifier != after.verifier:
+            lines.append(f"verifier of {environment}: {before.verifier} → {after.verifier}")
+            continue
+        parameters = [_flat(one.parameters.get(environment, {}), "verifier.") for one in (base, candidate)]
+        for key in sorted(parameters[0].keys() & parameters[1].keys()):
+            if parameters[0][key] != parameters[1][key]:
+                lines.append(f"{key} {_shown(parameters[0][key])} → {_shown(parameters[1][key])}")
+        if before.code_digest != after.code_digest:
+            lines.append(f"verifier of {environment}: other code")
     return lines
 
 
