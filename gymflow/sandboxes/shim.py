@@ -9,6 +9,7 @@ import base64
 import itertools
 import math
 import secrets
+import shlex
 import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,8 @@ from gymflow.sandboxes.posix import KILL, MARK, OOM_COUNT, ShellSandbox
 FOLDER = "/tmp/.gymflow"
 KILLED = 137
 INLINE_BYTES = 1 << 16
+LINE_BYTES = 100_000
+"""A longer command goes there as a file: the kernel takes no argument above 128 KiB."""
 GRACE_S = 30.0
 """How much longer than the command's own time limit the connection may take, before the sandbox counts as failing."""
 
@@ -213,3 +216,38 @@ class ShimSandbox(ShellSandbox):
         if self._stopping is None:
             self._stopping = asyncio.ensure_future(self._remove())
         await asyncio.shield(self._stopping)
+
+
+class TextShimSandbox(ShimSandbox):
+    """Where a provider's exec takes a shell line and gives back text, and files go by calls of their own."""
+
+    how = "text"
+
+    @abstractmethod
+    async def _upload(self, path: str, data: bytes) -> None:
+        """Write a file."""
+
+    @abstractmethod
+    async def _lines(self, line: str, *, env: Mapping[str, str], deadline_s: float) -> list[str]:
+        """Run a shell line; what it wrote to stdout, line by line."""
+
+    @abstractmethod
+    async def _downloads(self, paths: Sequence[str]) -> list[bytes]:
+        """Read files."""
+
+    async def _shimmed(
+        self, words: Words, *, env: Mapping[str, str], stdin: bytes | None, deadline_s: float
+    ) -> tuple[Report, bytes, bytes]:
+        line = shlex.join(words.argv)
+        if stdin is not None:
+            await self._upload(f"{words.path}.in", stdin)
+        if len(line.encode()) > LINE_BYTES:
+            await self._upload(f"{words.path}.cmd", f"exec {line}\n".encode())
+            line = f"/bin/sh {words.path}.cmd"
+        first, *rest = await self._lines(line, env=env, deadline_s=deadline_s) or [""]
+        report = reported(first)
+        if report.where == "inline":
+            return report, *inlined(rest)
+        stdout, stderr = await self._downloads([f"{words.path}.out", f"{words.path}.err"])
+        await self._plain(["rm", "-f", *(f"{words.path}.{end}" for end in ENDINGS)], deadline_s=GRACE_S)
+        return report, stdout, stderr

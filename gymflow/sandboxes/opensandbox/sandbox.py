@@ -2,8 +2,9 @@
 script in `shim`."""
 
 import asyncio
+import contextlib
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 
 from opensandbox import Sandbox as Remote
@@ -16,22 +17,18 @@ from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.errors import RolloutFailure
 from gymflow.sandboxes.errors import SandboxError, SandboxLost
 from gymflow.sandboxes.opensandbox import failures
-from gymflow.sandboxes.shim import ENDINGS, GRACE_S, Report, ShimSandbox, Words, inlined, reported
+from gymflow.sandboxes.shim import TextShimSandbox
 
 ROOT = 0
 AGENT = 1000
-LINE_BYTES = 100_000
-"""A longer command goes there as a file: the kernel takes no argument above 128 KiB."""
 RUNNING = "Running"
 CONNECTION_S = 10.0
 PATIENCE = 20
 OWN = 'for d do mkdir -p "$d" && chown "$U:$G" "$d" || exit 1; done'
 
 
-class OpenSandboxSandbox(ShimSandbox):
+class OpenSandboxSandbox(TextShimSandbox):
     """One sandbox. `manager` is the provider's, `remote` this sandbox's own connection."""
-
-    how = "text"
 
     def __init__(self, sandbox_id: str, spec: SandboxSpec, remote: Remote, manager: SandboxManager) -> None:
         self._user = user_of(spec)
@@ -51,54 +48,46 @@ class OpenSandboxSandbox(ShimSandbox):
             raise SandboxError(f"the workdir cannot be made ({said.strip()[:300] or f'exit code {code}'})")
         await super().prepare()
 
-    async def _shimmed(
-        self, words: Words, *, env: Mapping[str, str], stdin: bytes | None, deadline_s: float
-    ) -> tuple[Report, bytes, bytes]:
-        line = shlex.join(words.argv)
-        try:
-            if stdin is not None:
-                await self._upload(f"{words.path}.in", stdin)
-            if len(line.encode()) > LINE_BYTES:
-                await self._upload(f"{words.path}.cmd", f"exec {line}\n".encode())
-                line = f"/bin/sh {words.path}.cmd"
-            execution = await self._run_line(line, *self._user, env=env, deadline_s=deadline_s)
-            first, *rest = [message.text.rstrip("\n") for message in execution.logs.stdout] or [_said(execution)]
-            report = reported(first)
-            if report.where == "inline":
-                return report, *inlined(rest)
-            stdout = await self._remote.files.read_bytes(f"{words.path}.out")
-            stderr = await self._remote.files.read_bytes(f"{words.path}.err")
-            await self._plain(["rm", "-f", *(f"{words.path}.{end}" for end in ENDINGS)], deadline_s=GRACE_S)
-            return report, stdout, stderr
-        except (SandboxException, TimeoutError) as error:
-            raise await self._told(error, "run a command") from error
-
     async def _upload(self, path: str, data: bytes) -> None:
-        # The SDK writes a mode as the digits that one would read.
-        await self._remote.files.write_files([WriteEntry(path=path, data=data, mode=644)])
+        async with self._failures("write a file"):
+            # The SDK writes a mode as the digits that one would read.
+            await self._remote.files.write_files([WriteEntry(path=path, data=data, mode=644)])
+
+    async def _lines(self, line: str, *, env: Mapping[str, str], deadline_s: float) -> list[str]:
+        execution = await self._run_line(line, *self._user, env=env, deadline_s=deadline_s)
+        # Nothing on stdout: what went wrong is said instead of the report.
+        return [message.text.rstrip("\n") for message in execution.logs.stdout] or [_said(execution)]
+
+    async def _downloads(self, paths: Sequence[str]) -> list[bytes]:
+        async with self._failures("read a file"):
+            return [await self._remote.files.read_bytes(path) for path in paths]
 
     async def _run_line(
         self, line: str, uid: int, gid: int, *, deadline_s: float, env: Mapping[str, str] | None = None
     ) -> Execution:
         options = RunCommandOpts(timeout=timedelta(seconds=deadline_s), uid=uid, gid=gid, envs=dict(env or {}) or None)
         # The stream of a command has no time limit of its own in the SDK.
-        async with asyncio.timeout(deadline_s + CONNECTION_S):
+        async with self._failures("run a command"), asyncio.timeout(deadline_s + CONNECTION_S):
             execution = await self._remote.commands.run(line, opts=options)
-        if execution.complete is None and execution.error is None:
-            # So a stream ends whose sandbox is removed; the SDK takes it for the command's end.
-            raise SandboxConnectionException("the connection ended before the command did")
+            if execution.complete is None and execution.error is None:
+                # So a stream ends whose sandbox is removed; the SDK takes it for the command's end.
+                raise SandboxConnectionException("the connection ended before the command did")
         return execution
 
     async def _plain(self, argv: Sequence[str], *, deadline_s: float) -> tuple[int, str]:
         return await self._as(*self._user, argv, deadline_s=deadline_s)
 
     async def _as(self, uid: int, gid: int, argv: Sequence[str], *, deadline_s: float) -> tuple[int, str]:
-        try:
-            execution = await self._run_line(shlex.join(argv), uid, gid, deadline_s=deadline_s)
-        except (SandboxException, TimeoutError) as error:
-            raise await self._told(error, "run a command") from error
+        execution = await self._run_line(shlex.join(argv), uid, gid, deadline_s=deadline_s)
         code = execution.exit_code
         return (1 if code is None else code), _said(execution)
+
+    @contextlib.asynccontextmanager
+    async def _failures(self, doing: str) -> AsyncIterator[None]:
+        try:
+            yield
+        except (SandboxException, TimeoutError) as error:
+            raise await self._told(error, doing) from error
 
     async def _told(self, error: SandboxException | TimeoutError, doing: str) -> RolloutFailure:
         """SandboxLost where the sandbox is gone or not running any more, which a call to it does not always tell."""
