@@ -39,6 +39,8 @@ from gymflow.sandboxes.labels import OWNER, matches, new_id, owned
 
 START_S = 600.0
 """A first start from an image builds a snapshot of it."""
+REQUEST_S = 30.0
+"""How long Daytona may take to know a sandbox that it was asked for."""
 LIFE_S = 24 * 3600.0
 """How long a sandbox lives at most where the spec does not say: nobody pays for one that was forgotten."""
 OPTIONS = frozenset({"snapshot"})
@@ -105,9 +107,15 @@ class DaytonaProvider(Provider):
         name = new_id()
         params = parameters(spec, name, owned(labels, wall_s=spec.limits.wall_s))
         client = self.client()
+        # What is asked for is made also when the asker leaves: wait a little, so that there is something to remove.
+        creating = asyncio.ensure_future(client.create(params, timeout=START_S))
         try:
-            # A cancelled request may have made a sandbox all the same: it is looked for by its name and removed.
-            remote = await client.create(params, timeout=START_S)
+            try:
+                remote = await asyncio.shield(creating)
+            except asyncio.CancelledError:
+                await asyncio.wait([creating], timeout=REQUEST_S)
+                creating.cancel()
+                raise
             sandbox = DaytonaSandbox(name, spec, remote, client)
             await sandbox.prepare()
         except DaytonaError as error:
@@ -126,7 +134,7 @@ class DaytonaProvider(Provider):
     async def list(self, labels: Mapping[str, str] | None = None) -> list[SandboxInfo]:
         query = ListSandboxesQuery(labels=dict(labels)) if labels else None
         try:
-            found = [one async for one in self.client().list(query, request_timeout=60)]
+            found = [one async for one in self.client().list(query, request_timeout=REQUEST_S)]
         except DaytonaError as error:
             raise failures.of_call(error, "list sandboxes") from error
         return [
@@ -139,7 +147,7 @@ class DaytonaProvider(Provider):
 
     async def remove(self, sandbox_id: str) -> None:
         try:
-            remote: AsyncSandbox = await self.client().get(sandbox_id, request_timeout=60)
+            remote: AsyncSandbox = await self.client().get(sandbox_id, request_timeout=REQUEST_S)
         except (DaytonaNotFoundError, DaytonaGoneError):
             return
         except DaytonaError as error:

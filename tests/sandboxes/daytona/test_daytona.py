@@ -147,6 +147,17 @@ async def test_a_cancelled_start_leaves_nothing(provider, cloud):
     assert cloud.boxes == {}
 
 
+async def test_a_start_that_is_cancelled_before_daytona_answers_leaves_nothing(provider, cloud):
+    cloud.faults["POST /api/sandbox"] = [0.3]
+    starting = asyncio.ensure_future(provider.start(SandboxSpec(provider="daytona")))
+    while not cloud.requests:
+        await asyncio.sleep(0.02)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert len([path for method, path, _ in cloud.requests if method == "DELETE"]) == 1 and cloud.boxes == {}
+
+
 async def test_a_workdir_that_may_not_be_made_is_told_and_leaves_nothing(provider, cloud):
     with pytest.raises(SandboxError, match="set `workdir` to a folder"):
         await provider.start(SandboxSpec(provider="daytona", workdir="/proc/work"))
