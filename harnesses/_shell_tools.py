@@ -12,6 +12,8 @@ from gymflow.environments import ToolResult, function_tool
 from gymflow.sandboxes import ExecResult, Sandbox, TooLarge, UnsafePath
 
 READ_BYTES = 8 << 20
+COMMAND_BYTES = 100_000
+"""A kernel takes no argument of more than 128 KiB."""
 LISTED = 500
 
 Answer = Callable[[dict[str, Any]], Awaitable[ToolResult]]
@@ -91,7 +93,13 @@ class ShellTools:
         timeout_s = min(float(arguments.get("timeout") or self._timeout_s), self._timeout_s)
         if timeout_s <= 0:
             return ToolResult(f"timeout must be above 0 and at most {self._timeout_s:g} seconds", error=True)
-        result = await self._sandbox.exec(arguments["command"], timeout_s=timeout_s)
+        command = _encodable(arguments["command"])
+        if "\0" in command or len(command.encode()) > COMMAND_BYTES:
+            message = (
+                f"a command holds no NUL character and at most {COMMAND_BYTES} bytes; write_file takes longer texts"
+            )
+            return ToolResult(message, error=True)
+        result = await self._sandbox.exec(command, timeout_s=timeout_s)
         return ToolResult(f"{self._cut(result.text())}{_ending(result, timeout_s)}", error=not result.ok)
 
     async def _read(self, arguments: dict[str, Any]) -> ToolResult:
@@ -124,7 +132,7 @@ class ShellTools:
         return await self._put(path, text.replace(old, arguments["new"]), "edited")
 
     async def _list(self, arguments: dict[str, Any]) -> ToolResult:
-        folder = shlex.quote(self._sandbox.resolve(arguments.get("path") or "."))
+        folder = shlex.quote(self._sandbox.resolve(_encodable(arguments.get("path") or ".").replace("\0", "")))
         listed = await self._sandbox.exec(
             f"cd {folder} && find . -name .git -prune -o -type f -exec wc -c {{}} \\; 2>/dev/null | head -n {LISTED + 1}",
             timeout_s=self._timeout_s,
@@ -136,6 +144,9 @@ class ShellTools:
         return ToolResult(self._cut("\n".join(lines[:LISTED]) + more) or "there are no files")
 
     async def _text(self, path: str) -> str:
+        path = _encodable(path)
+        if "\0" in path:
+            raise _Refused("a path holds no NUL character")
         try:
             content = await self._sandbox.get(path, max_bytes=READ_BYTES)
         except FileNotFoundError:
@@ -149,6 +160,9 @@ class ShellTools:
 
     async def _put(self, path: str, content: str, done: str) -> ToolResult:
         # Through the shell, not `put`: the file is the agent's own, with its rights, and keeps its mode.
+        path = _encodable(path)
+        if "\0" in path:
+            return ToolResult("a path holds no NUL character", error=True)
         target = shlex.quote(self._sandbox.resolve(path))
         data = content.encode("utf-8", "replace")
         folder = f'mkdir -p -- "$(dirname -- {target})"'
@@ -166,6 +180,11 @@ class ShellTools:
 
 class _Refused(Exception):
     """What the model is told."""
+
+
+def _encodable(text: str) -> str:
+    """Half characters, which no command line can hold, as question marks."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _reason(error: Exception) -> str:

@@ -119,6 +119,19 @@ async def test_names_that_look_like_options_or_commands_are_names(use: Use):
     assert "hacked" not in (await use("list_files")).output.replace(name, "")
 
 
+async def test_what_no_kernel_takes_is_the_models_mistake_and_not_a_broken_sandbox(use: Use):
+    for name, arguments in (
+        ("run_command", {"command": "echo a\0b"}),
+        ("run_command", {"command": "echo " + "x" * 200_000}),
+        ("read_file", {"path": "a\0.txt"}),
+        ("write_file", {"path": "a\0.txt", "content": ""}),
+    ):
+        assert (await use(name, **arguments)).error
+    assert (await use("run_command", command="echo '\ud800'")).output.startswith("?\n")
+    assert not (await use("write_file", path="big.txt", content="x" * 500_000)).error
+    assert (await use("run_command", command="wc -c < big.txt")).output.startswith("500000\n")
+
+
 def test_schemas_are_valid_and_described():
     class Place:
         spec = SandboxSpec()
