@@ -15,7 +15,7 @@ from gymflow.contracts.decision import Decision
 from gymflow.contracts.diagnosis import Diagnosis
 from gymflow.contracts.health import HealthReport
 from gymflow.contracts.profile import Profile
-from gymflow.metrics.profile import profile_with_tasks
+from gymflow.metrics.profile import profile_with_tasks, reward_bounds
 from gymflow.metrics.quality import Options
 from gymflow.metrics.summaries import rows
 from gymflow.store import RunReader, Store, connect
@@ -45,8 +45,7 @@ class Line:
     tool_calls: int | None
     completion_tokens: int | None
     duration_s: float | None
-    low: float
-    high: float
+    least: float
 
     @property
     def kind(self) -> str:
@@ -54,7 +53,7 @@ class Line:
             return self.outcome
         if self.passed:
             return "passed"
-        return "partial" if self.reward is not None and self.reward > self.low else "not-passed"
+        return "partial" if self.reward is not None and self.reward > self.least else "not-passed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +79,13 @@ async def gather(store: Store, run_id: str) -> Contents:
     diagnosis = await ranked(store, reader.run_id)
     health = current_report(store, reader)
     profile, tasks = profile_with_tasks(store, reader.run_id, verdict_set, Options())
-    ranges = {name: one.manifest.reward_range for name, one in reader.document.environments.items()}
     query = files(__package__).joinpath("rollouts.sql").read_text()
     with connect(store.root, runs=[reader.run_id]) as connection:
         found = rows(connection, query, {"run_id": reader.run_id, "verdict_set": verdict_set})
-    lines = []
-    for row in found:
-        low, high = ranges.get(row["environment"], (0.0, 1.0))
-        lines.append(Line(**row, low=low, high=high))
+    least = {
+        name: (reward_bounds(reader.document, name) or (0.0, 1.0))[0] for name in {r["environment"] for r in found}
+    }
+    lines = [Line(**row, least=least[row["environment"]]) for row in found]
     labels = {
         item["rollout_id"]: f"{item['root_cause']}: {item['cause']}"
         for item in read_items(reader, diagnose.REPORT, diagnose.LIST)

@@ -12,6 +12,7 @@ from gymflow.analysis.page.tables import Links, table
 from gymflow.analysis.sheets import number, share, whole
 from gymflow.contracts.health import CheckResult
 from gymflow.contracts.profile import ProfileLine
+from gymflow.metrics.profile import reward_bounds
 from gymflow.metrics.summaries import model_name
 
 KINDS = {
@@ -184,8 +185,7 @@ def _anchor(name: str) -> str:
 
 
 def _score(contents: Contents, line: ProfileLine) -> Markup:
-    manifest = contents.reader.document.environments[line.environment].manifest
-    low, high = manifest.reward_range
+    low, high = reward_bounds(contents.reader.document, line.environment) or (0.0, 1.0)
     found = line.score
     bands = {band.name: band.tasks for band in line.bands}
     always, never = bands.get("always", 0), bands.get("never", 0)
