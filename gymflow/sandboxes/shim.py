@@ -124,6 +124,9 @@ class ShimSandbox(ShellSandbox):
         self.environment = dict(environment)
         self._names = itertools.count(1)
         self._stopping: asyncio.Task[None] | None = None
+        wall_s = spec.limits.wall_s
+        # To the second here, where providers count minutes or nothing at all.
+        self._end_of_life = asyncio.get_running_loop().call_later(wall_s, self._stopped) if wall_s else None
 
     @abstractmethod
     async def _shimmed(
@@ -212,10 +215,15 @@ class ShimSandbox(ShellSandbox):
         except (SandboxError, SandboxLost):
             pass  # what is gone runs nothing; else its own time limit ends the command
 
-    async def stop(self) -> None:
+    def _stopped(self) -> "asyncio.Task[None]":
         if self._stopping is None:
             self._stopping = asyncio.ensure_future(self._remove())
-        await asyncio.shield(self._stopping)
+        return self._stopping
+
+    async def stop(self) -> None:
+        if self._end_of_life is not None:
+            self._end_of_life.cancel()
+        await asyncio.shield(self._stopped())
 
 
 class TextShimSandbox(ShimSandbox):

@@ -1,7 +1,6 @@
 """A sandbox behind a gateway. Its exec takes no line break in an argument and no argument above 32 KiB, so that what is to run
 goes there on stdin, and a command's own stdin as a file."""
 
-import asyncio
 import shlex
 from collections.abc import Mapping, Sequence
 
@@ -30,12 +29,6 @@ class OpenShellSandbox(ShimSandbox):
     def __init__(self, name: str, spec: SandboxSpec, gateway: Gateway) -> None:
         super().__init__(name, spec, "full", {"LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0", **spec.env})
         self._gateway = gateway
-        wall_s = spec.limits.wall_s
-        self._end_of_life = asyncio.get_running_loop().call_later(wall_s, self._expire) if wall_s else None
-
-    def _expire(self) -> None:
-        if self._stopping is None:
-            self._stopping = asyncio.ensure_future(self._remove())
 
     async def _shimmed(
         self, words: Words, *, env: Mapping[str, str], stdin: bytes | None, deadline_s: float
@@ -96,6 +89,4 @@ class OpenShellSandbox(ShimSandbox):
         return failed(error, "run a command")
 
     async def _remove(self) -> None:
-        if self._end_of_life is not None:
-            self._end_of_life.cancel()
         await self._gateway.call("remove a sandbox", self._gateway.client.delete, self.id, allow_missing=True)

@@ -195,6 +195,17 @@ async def test_stop_may_be_called_again_and_waits_for_a_change_in_progress(sandb
         await sandbox.exec("true")
 
 
+async def test_a_sandbox_whose_time_is_over_is_removed_to_the_second(provider, cloud):
+    sandbox = await provider.start(SandboxSpec(provider="daytona", limits=SandboxLimits(wall_s=1)))
+    for _ in range(100):
+        if not cloud.boxes:
+            break
+        await asyncio.sleep(0.1)
+    assert cloud.boxes == {}
+    with pytest.raises(SandboxLost):
+        await sandbox.exec("true")
+
+
 async def test_orphans_are_found_by_label_and_only_they_are_removed(provider, cloud, sandbox):
     dead = str(Owner(hostname(), 2, 1))
     for name, labels in {
