@@ -109,8 +109,9 @@ class ModelClient:
         return self._upstreams[role].provider.dialect
 
     def served_name(self, role: str = AGENT_ROLE) -> str:
-        """The name by which a role's endpoint knows its model."""
-        return self._upstreams[role].spec.model
+        """The name by which a role's endpoint knows its model; its provider's where it has none."""
+        spec = self._upstreams[role].spec
+        return spec.model or spec.provider
 
     def _within_budgets(self, role: str) -> None:
         budgets = self._budgets

@@ -92,6 +92,7 @@ async def test_tools_that_no_answer_of_the_model_holds_are_recorded_at_their_tur
     assert (record.rollout.status, record.rollout.stop_reason) == (Status.COMPLETED, StopReason.FINISHED)
     [visit] = Ours.started
     assert (visit.prompt, visit.instructions, visit.resumed) == ("Count.", "Be brief.\n\nYou count.", False)
+    assert visit.model == "scripted", "a model without a name goes by its provider's"
     assert visit.key in visit.url and visit.tools_url == f"{visit.url}/mcp"
 
 
