@@ -93,7 +93,21 @@ def _rollout(row: Row, inputs: dict[tuple[Any, Any], Row], where: str) -> Foreig
     failure = row.get("_ng_failure_class")
     if failure is None and (not isinstance(response, dict) or not isinstance(response.get("output"), list)):
         raise InputError(f"{where}: response.output: a rollout of NeMo Gym has its list of items there")
+    for name, value in _objects(task, row, response):
+        if not isinstance(value, dict):
+            raise InputError(f"{where}: {name}: {value!r} is no object")
     return _foreign(row, _task_row(task, row), response if isinstance(response, dict) else {}, where)
+
+
+def _objects(task: Row, row: Row, response: Any) -> Iterator[tuple[str, Any]]:
+    """Fields that have to be objects, where they are there at all."""
+    for holder in (task, row):
+        for name in ("responses_create_params", "agent_ref"):
+            if holder.get(name) is not None:
+                yield name, holder[name]
+    if isinstance(response, dict):
+        for index, item in enumerate(response.get("output") or []):
+            yield f"response.output.{index}", item
 
 
 def foreign_of(row: Row, where: str) -> ForeignRollout:

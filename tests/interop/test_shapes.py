@@ -73,7 +73,9 @@ async def test_what_is_wrong_is_said_with_the_rollout(tmp_path: Path) -> None:
     good = {"responses_create_params": {"input": "1 + 1?"}, "response": {"output": []}, "reward": 1.0}
     file = tmp_path / "rollouts.jsonl"
     for bad, message in (
-        (good | {"response": {"output": ["two"]}}, "rollout 2 has not the shape of nemo-gym"),
+        (good | {"response": {"output": ["two"]}}, r"rollouts.jsonl:2: response.output.0: 'two' is no object"),
+        (good | {"agent_ref": 3}, r"rollouts.jsonl:2: agent_ref: 3 is no object"),
+        (good | {"response": {"output": [], "created_at": "x"}}, "rollout 2 has not the shape of nemo-gym: could not"),
         (good | {"tags": [None]}, r"rollout 2 has not the shape of nemo-gym: tags.0: Input should be a valid string"),
     ):
         file.write_text(json.dumps(good) + "\n" + json.dumps(bad) + "\n")
