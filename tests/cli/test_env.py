@@ -91,7 +91,7 @@ def test_resolve_prints_all_layers_merged(gym: Gym) -> None:
     assert resolved["sampling"]["policy"] == {"temperature": 0.0, "max_output_tokens": 512}
     assert resolved["environment"]["harness"] == {
         "name": "simple",
-        "parameters": {"max_turns": None, "max_malformed": 5},
+        "parameters": {"max_turns": None, "max_malformed": 5, "command_timeout_s": 120.0, "output_characters": 16_000},
     }
     assert gym("env", "resolve", "mcqa", "--json").json["repeats"] == 1
 
