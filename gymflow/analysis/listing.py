@@ -1,6 +1,7 @@
 """Reports of a run that end in a long list: the head is one line, so that it can be read without the list."""
 
 from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
 from typing import Any, TypeVar
 
 import orjson
@@ -10,24 +11,37 @@ from gymflow.store import RunReader
 from gymflow.store.files import Files, disk_error
 
 Head = TypeVar("Head", bound=Contract)
+Item = TypeVar("Item")
+_BATCH = 1000
+"""Items that are written at once."""
 
 
 def write_listing(reader: RunReader, name: str, head: Contract, key: str, items: Iterable[dict[str, Any]]) -> None:
     """Put `reports/<name>` in place: the head's fields, then the list under `key`, one item a line. InputError where the disk
     refuses."""
-    text = bytearray(head.model_dump_json().encode()[:-1] + _opening(key))
-    between = b"\n"
-    for item in items:
-        text += between + orjson.dumps(item)
-        between = b",\n"
-    text += b"\n]}\n"
     path = reader.layout.reports / name
     files = Files()
     try:
         files.make_folder(path.parent)
-        files.replace(path, bytes(text))
+        files.replace_by(path, _written(head, key, items))
     except OSError as error:
         raise disk_error(path, error) from error
+
+
+def _written(head: Contract, key: str, items: Iterable[dict[str, Any]]) -> Iterator[bytes]:
+    yield head.model_dump_json().encode()[:-1] + _opening(key)
+    between = b"\n"
+    for batch in _batched(items, _BATCH):
+        yield between + b",\n".join(map(orjson.dumps, batch))
+        between = b",\n"
+    yield b"\n]}\n"
+
+
+def _batched(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """The items in lists of at most `size`."""
+    source = iter(items)
+    while batch := list(islice(source, size)):
+        yield batch
 
 
 def read_head(reader: RunReader, name: str, head: type[Head], key: str) -> Head | None:

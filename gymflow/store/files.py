@@ -7,6 +7,7 @@ store elsewhere than in a folder would change this module alone.
 import errno
 import os
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 from gymflow.errors import DiskRefused, InputError
@@ -90,16 +91,21 @@ class Files:
 
     def replace(self, path: Path, data: bytes) -> None:
         """Put a whole file in place: readers see the old content or the new, also after a crash."""
+        self.replace_by(path, (data,))
+
+    def replace_by(self, path: Path, pieces: Iterable[bytes]) -> None:
+        """The same with a file that is written piece by piece, as the pieces come; nothing is put in place if one does not."""
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
         try:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
             try:
-                self.write(descriptor, data)
+                for piece in pieces:
+                    self.write(descriptor, piece)
                 self.sync(descriptor)
             finally:
                 self.close(descriptor)
             self.rename(temporary, path)
-        except OSError:
+        except Exception:
             temporary.unlink(missing_ok=True)
             raise
 

@@ -2,9 +2,8 @@
 
 import base64
 import hashlib
-import os
 from collections.abc import Iterator
-from importlib.resources import files
+from importlib import resources
 from pathlib import Path
 
 from gymflow import __version__
@@ -26,21 +25,11 @@ async def write_page(store: Store, run_id: str, path: Path | None = None) -> Pat
     refuses."""
     contents = await gather(store, run_id)
     target = path or contents.reader.layout.reports / "report.html"
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    place = Files()
+    files = Files()
     try:
-        place.make_folder(target.parent)
-        temporary.unlink(missing_ok=True)
-        descriptor = place.append_to(temporary)
-        try:
-            for piece in _pieces(contents):
-                place.write(descriptor, piece.encode())
-            place.sync(descriptor)
-        finally:
-            place.close(descriptor)
-        place.rename(temporary, target)
+        files.make_folder(target.parent)
+        files.replace_by(target, (piece.encode() for piece in _pieces(contents)))
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise disk_error(target, error) from error
     return target
 
@@ -48,7 +37,7 @@ async def write_page(store: Store, run_id: str, path: Path | None = None) -> Pat
 def _pieces(contents: Contents) -> Iterator[str]:
     shown = _shown(contents.lines)
     links = Links(contents.reader.run_id, {line.rollout_id for line in shown})
-    style, script = (files(__package__).joinpath(name).read_text() for name in ("page.css", "page.js"))
+    style, script = (resources.files(__package__).joinpath(name).read_text() for name in ("page.css", "page.js"))
     policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
     yield '<!DOCTYPE html>\n<html lang="en"><head>'
     yield element("meta", charset="utf-8")
