@@ -128,6 +128,7 @@ async def test_a_rollout_leaves_a_whole_trajectory(play: Callable[..., Any], har
     assert [turn.model_call for turn in trajectory.turns] == [0, 1, 2, 3]
     assert all(call.parameters["temperature"] == 0.5 for call in calls)
     assert all(call.parameters["max_output_tokens"] == 777 for call in calls)
+    assert not any("reasoning_effort" in call.parameters for call in calls), "the run does not ask for one"
     assert "Done." in str(record.evidence.response)
     [use] = trajectory.sandbox
     assert use.exit_code == 0 and use.cpu_s and use.peak_memory_bytes

@@ -26,6 +26,9 @@ class TurnCalls:
         limit = episode.budgets.max_turns
         if limit is not None and len(turns) >= limit:
             raise StopEpisode(StopReason.MAX_TURNS, f"{limit} turns")
+        if request.native is None and episode.sampling.reasoning_effort is None:
+            # An effort that the agent asks of its maker's models says nothing to others, and many refuse it.
+            request = replace(request, sampling=request.sampling.model_copy(update={"reasoning_effort": None}))
         calls, made = episode.client.calls, len(episode.client.calls)
         turn = Turn(index=len(turns), model_call=made)
         turns.append(turn)  # before the call: a subagent's may be made meanwhile
