@@ -38,7 +38,8 @@ AFTER_END_S = 0.2
 """How long output is still read after a command has ended, when a child that it left behind holds it open."""
 DRAIN_S = 2.0
 """How long, when that child goes on writing."""
-NO_NEW_PRIVILEGES = 38
+DROP_BOUNDING, NO_NEW_PRIVILEGES = 24, 38
+CAPABILITIES = 64
 OURS = ("AWS_", "ECS_", "GYMFLOW_")
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -202,6 +203,8 @@ def started(asked: dict[str, Any], stdin: IO[bytes]) -> subprocess.Popen[bytes]:
         libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if os.getuid() == 0:
+            for capability in range(CAPABILITIES if asked["uid"] else 0):
+                libc.prctl(DROP_BOUNDING, capability, 0, 0, 0)
             os.setgroups([])
             os.setgid(asked["gid"])
             if asked["processes"]:

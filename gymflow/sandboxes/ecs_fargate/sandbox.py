@@ -18,9 +18,10 @@ from gymflow.sandboxes.posix import ENTER, MARK, ShellSandbox
 AGENT_USER = "1000:1000"
 PROCESSES = 256
 READY_S = 60.0
+CONFIRMATIONS, CONFIRM_S = 5, 1.0
 SILENCE_S = 30.0
 """An agent that lives says so every five seconds."""
-WORKDIR = 'for d in "$1" "$2"; do mkdir -p "$d" && chown "$3:$4" "$d" || exit 1; done'
+FOLDERS = 'o=$1; shift; for d do mkdir -p "$d" && chown "$o" "$d" || exit 1; done'
 
 
 class FargateSandbox(ShellSandbox):
@@ -38,6 +39,7 @@ class FargateSandbox(ShellSandbox):
         self._home = "/root" if self._user[0] == 0 else "/home/agent"
         self._marks = itertools.count(1)
         self._stopping: asyncio.Task[None] | None = None
+        self._ends = time.monotonic() + spec.limits.wall_s if spec.limits.wall_s else None
         self._session = aiohttp.ClientSession(
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=SILENCE_S)
         )
@@ -55,9 +57,10 @@ class FargateSandbox(ShellSandbox):
                 )
             await asyncio.sleep(0.5)
         uid, gid = self._user
+        folders = [self.spec.workdir, self._home] if uid else [self.spec.workdir]
         made = await self._run(
-            ["/bin/sh", "-c", WORKDIR, "sh", self.spec.workdir, self._home, str(uid), str(gid)], user=(0, 0), cwd="/",
-            timeout_s=60, keep_bytes=1 << 12, limit_bytes=1 << 20,
+            ["/bin/sh", "-c", FOLDERS, "sh", f"{uid}:{gid}", *folders], user=(0, 0), cwd="/", timeout_s=60,
+            keep_bytes=1 << 12, limit_bytes=1 << 20,
         )  # fmt: skip
         if not made.ok:
             raise SandboxError(f"could not make {self.spec.workdir}: {made.text().strip()[:400]}")
@@ -120,7 +123,7 @@ class FargateSandbox(ShellSandbox):
                     raise SandboxError(f"the agent refused a command (HTTP {response.status}): {said}", maybe_ran=False)
                 kept, end = await _frames(response.content)
         except (OSError, aiohttp.ClientError, TimeoutError, asyncio.IncompleteReadError) as error:
-            if reason := await self._gone():
+            if reason := await self._confirmed(error):
                 raise SandboxLost(
                     f"sandbox {self.id} is gone: {reason}", oom="OutOfMemory" in reason, cause=error
                 ) from error
@@ -133,6 +136,16 @@ class FargateSandbox(ShellSandbox):
             duration_s=time.monotonic() - started, truncated=end["truncated"],
             usage=Usage(end["cpu_s"], end["peak_memory_bytes"]),
         )  # fmt: skip
+
+    async def _confirmed(self, error: Exception) -> str | None:
+        """Why the task is gone; ECS knows some seconds later of an agent that has ended."""
+        for _ in range(CONFIRMATIONS if isinstance(error, aiohttp.ClientConnectorError) else 1):
+            if self._ends is not None and time.monotonic() >= self._ends:
+                return "its time is over"
+            if reason := await self._gone():
+                return reason
+            await asyncio.sleep(CONFIRM_S)
+        return None
 
     async def stop(self) -> None:
         if self._stopping is None:

@@ -57,10 +57,15 @@ async def test_fifty_megabytes_of_output_are_complete_and_quick(sandbox):
 
 
 async def test_commands_are_an_unprivileged_users_without_the_tasks_environment(sandbox):
-    result = await sandbox.exec("id -u; id -G; pwd; env; grep -E 'CapEff|NoNewPrivs' /proc/self/status")
+    result = await sandbox.exec("id -u; id -G; pwd; env; grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status")
     lines = result.stdout.decode().split("\n")
     assert lines[:3] == ["1000", "1000", "/srv/work"]
-    assert "CapEff:\t0000000000000000" in lines and "NoNewPrivs:\t1" in lines and "HOME=/home/agent" in lines
+    assert (
+        "CapEff:\t0000000000000000" in lines
+        and "CapBnd:\t0000000000000000" in lines
+        and "NoNewPrivs:\t1" in lines
+        and "HOME=/home/agent" in lines
+    )
     assert not [line for line in lines if line.startswith(("AWS_", "GYMFLOW_TOKEN", "GYMFLOW_LIFE"))]
     assert (await sandbox.exec("cat /proc/1/environ; id -u", user="root")).stdout.endswith(b"0\n")
     assert (await sandbox.exec("id -u; id -g", user="1234:77")).stdout == b"1234\n77\n"

@@ -232,4 +232,6 @@ async def test_the_task_ends_by_itself_when_its_time_is_over(provider, spec, tas
     process = tasks.processes[sandbox.id]
     await asyncio.to_thread(process.wait, 20)
     assert process.returncode == 0
+    with pytest.raises(SandboxLost, match="its time is over"):
+        await sandbox.exec("true")
     await sandbox.stop()
