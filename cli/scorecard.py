@@ -63,6 +63,10 @@ def put_scorecard(console: Console, card: Scorecard) -> None:
                 style="yellow",
                 soft_wrap=True,
             )
+        if line.uncounted and (line.prompt_tokens, line.completion_tokens) != (None, None):
+            console.print(
+                f"  {line.uncounted} rollouts have no full token count, and are not in the tokens", style="yellow"
+            )
         if line.reused:
             console.print(f"  {line.reused} rollouts were sampled in another run")
     console.print(f"\nstore   {card.store}  (verdict set {card.verdict_set or 'none yet'})", soft_wrap=True)
@@ -124,7 +128,10 @@ def _coverage(line: ScoreLine) -> str:
 def _tokens(line: ScoreLine) -> str:
     if line.prompt_tokens is None and line.completion_tokens is None:
         return "not reported"
-    return f"{line.prompt_tokens or 0:,} + {line.completion_tokens or 0:,}"
+    prompt, completion = (
+        "?" if count is None else f"{count:,}" for count in (line.prompt_tokens, line.completion_tokens)
+    )
+    return f"{'≥ ' if line.uncounted else ''}{prompt} + {completion}"
 
 
 def _time(line: ScoreLine) -> str:

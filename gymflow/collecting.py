@@ -10,7 +10,7 @@ import hashlib
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from gymflow.runtime.planning import Planner
 from gymflow.runtime.pool import Pool
 from gymflow.runtime.rollout import Player
 from gymflow.runtime.verdict_sets import announce, verdict_set_of
-from gymflow.store import Store
+from gymflow.store import RunWriter, Store
 
 POLICY = "policy"
 
@@ -84,9 +84,18 @@ async def collect(
         "reuse": "none",
     }
     config = Document("collect", fields).validated(RunConfig)
-    async with _collecting(config, provider, weight_version, store) as samples:
-        async for sample in samples:
-            yield sample
+    async with AsyncExitStack() as stack:
+        done, playing, writer = await _playing(stack, config, provider, weight_version, store)
+        while not (playing.done() and done.empty()):
+            waiting = asyncio.create_task(done.get())
+            await asyncio.wait([waiting, playing], return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                yield waiting.result()
+            else:
+                waiting.cancel()
+        playing.result()  # raises what ended the playing, after all that came before it
+        if writer:
+            await writer.finish()
 
 
 def _agents(agent: str | AgentSpec | None) -> dict[str, AgentSpec]:
@@ -97,10 +106,15 @@ def _agents(agent: str | AgentSpec | None) -> dict[str, AgentSpec]:
     return {agent.harness.name if agent.harness else POLICY: agent}
 
 
-@asynccontextmanager
-async def _collecting(
-    config: RunConfig, provider: Provider | None, weight_version: str | None, root: str | Path | None
-) -> AsyncIterator[AsyncIterator[Sample]]:
+async def _playing(
+    stack: AsyncExitStack,
+    config: RunConfig,
+    provider: Provider | None,
+    weight_version: str | None,
+    root: str | Path | None,
+) -> tuple["asyncio.Queue[Sample]", "asyncio.Task[None]", RunWriter | None]:
+    """Start playing: where samples come out, what plays them, and the writer of the store if there is one. The stack ends all of
+    it. No generator of its own, since a loop that ends would close it while `collect` is being closed around it."""
     registry = Registry()
     gateway = Gateway(
         config.models,
@@ -119,57 +133,42 @@ async def _collecting(
     environment = selected.environment
     chosen = verdict_set_of({selected.label: environment})
     kept: dict[str, bytes] = {}
-    async with AsyncExitStack() as stack:
-        writer = None
-        if root is not None:
-            place = Store(root)
-            place.create_run(planner.document(run_id), planned_tasks, plan)
-            writer = await stack.enter_async_context(place.writer(run_id))
-            await announce(writer, chosen, {selected.label: environment})
-        await stack.enter_async_context(gateway)
-        await gateway.probe()
-        judgements = place.judgements if writer else None
-        give_judge([environment], judge_model(gateway, config, judgements))
-        await open_components(stack, [environment], selected.agents.values())
-        player = Player(
-            run_id=run_id,
-            gateway=gateway,
-            budgets=config.budgets,
-            limits=config.limits,
-            put_artifact=writer.put_artifact if writer else _keeping(kept),
-            read_artifact=place.artifacts.read if writer else kept.__getitem__,
-            verdict_set=chosen.name,
-            weight_version=weight_version,
+    writer = None
+    if root is not None:
+        place = Store(root)
+        place.create_run(planner.document(run_id), planned_tasks, plan)
+        writer = await stack.enter_async_context(place.writer(run_id))
+        await announce(writer, chosen, {selected.label: environment})
+    await stack.enter_async_context(gateway)
+    await gateway.probe()
+    judgements = place.judgements if writer else None
+    give_judge([environment], judge_model(gateway, config, judgements))
+    await open_components(stack, [environment], selected.agents.values())
+    player = Player(
+        run_id=run_id,
+        gateway=gateway,
+        budgets=config.budgets,
+        limits=config.limits,
+        put_artifact=writer.put_artifact if writer else _keeping(kept),
+        read_artifact=place.artifacts.read if writer else kept.__getitem__,
+        verdict_set=chosen.name,
+        weight_version=weight_version,
+    )
+    rows = {task.task_index: environment.task(task.task) for task in planned_tasks}
+    done: asyncio.Queue[Sample] = asyncio.Queue(maxsize=config.limits.concurrency)
+
+    async def one(planned: PlannedRollout) -> None:
+        record, verdict = await player.sample(
+            planned, rows[planned.task_index], environment, selected.agents[planned.agent]
         )
-        rows = {task.task_index: environment.task(task.task) for task in planned_tasks}
-        done: asyncio.Queue[Sample] = asyncio.Queue(maxsize=config.limits.concurrency)
-
-        async def one(planned: PlannedRollout) -> None:
-            record, verdict = await player.sample(
-                planned, rows[planned.task_index], environment, selected.agents[planned.agent]
-            )
-            if writer:
-                await writer.commit(record, [verdict] if verdict else [])
-            await done.put(Sample(record, verdict))
-
-        pool = await stack.enter_async_context(Pool(config.limits.concurrency))
-        playing = asyncio.create_task(pool.map(one, plan))
-        stack.callback(playing.cancel)
-        yield _drained(done, playing)
         if writer:
-            await writer.finish()
+            await writer.commit(record, [verdict] if verdict else [])
+        await done.put(Sample(record, verdict))
 
-
-async def _drained(done: "asyncio.Queue[Sample]", playing: "asyncio.Task[None]") -> AsyncIterator[Sample]:
-    """Samples as they come; ends when all were played, raises what ended the playing."""
-    while not (playing.done() and done.empty()):
-        waiting = asyncio.create_task(done.get())
-        await asyncio.wait([waiting, playing], return_when=asyncio.FIRST_COMPLETED)
-        if waiting.done():
-            yield waiting.result()
-        else:
-            waiting.cancel()
-            playing.result()
+    pool = await stack.enter_async_context(Pool(config.limits.concurrency))
+    playing = asyncio.create_task(pool.map(one, plan))
+    stack.callback(playing.cancel)
+    return done, playing, writer
 
 
 def _keeping(kept: dict[str, bytes]) -> Callable[[bytes], Awaitable[str]]:

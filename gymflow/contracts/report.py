@@ -42,8 +42,11 @@ class ScoreLine(Contract):
     missing: int
     failures: list[Failures] = Field(description="By kind, the most frequent first, verifier failures included.")
     reused: int
-    prompt_tokens: int | None
+    prompt_tokens: int | None = Field(
+        description="Of the rollouts whose endpoint reported them; likewise the completion's."
+    )
     completion_tokens: int | None
+    uncounted: int = Field(description="Completed rollouts that lack a count of their prompt's or completion's tokens.")
     cost_usd: float | None
     median_duration_s: float | None
     elapsed_s: float | None

@@ -39,6 +39,7 @@ costs AS (
     SELECT environment, agent,
            sum(prompt_tokens)::BIGINT AS prompt_tokens,
            sum(completion_tokens)::BIGINT AS completion_tokens,
+           count(*) FILTER (WHERE status = 'completed' AND (prompt_tokens IS NULL OR completion_tokens IS NULL)) AS uncounted,
            sum(cost_usd) AS cost_usd,
            median(duration_s) AS median_duration_s,
            count(*) FILTER (WHERE sampled_in <> run_id) AS reused
@@ -46,5 +47,5 @@ costs AS (
     WHERE run_id = $run_id
     GROUP BY ALL
 )
-SELECT * REPLACE (coalesce(reused, 0) AS reused) FROM scores LEFT JOIN costs USING (environment, agent) LEFT JOIN elapsed USING (environment, agent)
+SELECT * REPLACE (coalesce(reused, 0) AS reused, coalesce(uncounted, 0) AS uncounted) FROM scores LEFT JOIN costs USING (environment, agent) LEFT JOIN elapsed USING (environment, agent)
 ORDER BY environment, agent

@@ -19,4 +19,7 @@ def loads(content: bytes | str) -> Any:
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError:
-        return json.loads(content)
+        try:
+            return json.loads(content)
+        except RecursionError:
+            raise ValueError("it is nested too deep") from None

@@ -23,7 +23,7 @@ def load_module(module: str, what: str, place: Path) -> ModuleType:
     """Import a plugin's module. Whatever its code raises becomes one message that names the file and line."""
     try:
         return importlib.import_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BrokenPlugin(f"{what} ({place}) cannot be imported: {_reason(error)}") from error
 
 

@@ -1,13 +1,14 @@
 """Making a run, or making sure that an existing one may go on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from gymflow.contracts.run import RunConfig
+from gymflow.contracts.run import RunConfig, RunDocument
 from gymflow.errors import InputError
 from gymflow.models.gateway import Gateway
 from gymflow.registry import Registry
 from gymflow.runtime.judging import ROLE as JUDGE
-from gymflow.runtime.planning import Planner
+from gymflow.runtime.planning import Planner, Selected
 from gymflow.runtime.reusing import require_pinned
 from gymflow.runtime.spent import require_prices
 from gymflow.secrets import mask, written_out
@@ -15,6 +16,27 @@ from gymflow.store import Store
 from gymflow.store.decisions import find_decision
 from gymflow.store.lease import Lease
 from gymflow.suggest import did_you_mean
+
+_SHOWN = 5
+_MAY_DIFFER = frozenset(
+    [
+        "name",
+        "limit",
+        "repeats",
+        "limits",
+        "run_budget",
+        "reuse",
+        "metrics",
+        "skip_bad_rows",
+        "base_url",
+        "api_key",
+        "api",
+        "timeout_s",
+        "max_retries",
+        "concurrency",
+    ]
+)
+"""Fields that a resume may change: how much is run, and how it is reached."""
 
 
 async def prepare(
@@ -83,7 +105,7 @@ def _tie(store: Store, run_id: str, tested: str | None) -> None:
 def _extend(store: Store, run_id: str, config: RunConfig, planner: Planner, accept_drift: Sequence[str]) -> int:
     reader = store.run(run_id)
     document = reader.document
-    _check_growth(document.config, config)
+    _check_growth(document, planner.selected)
     for name in accept_drift:
         if name not in document.fingerprint.sampling:
             raise InputError(f"--allow-drift {name}: {did_you_mean(name, document.fingerprint.sampling)}")
@@ -91,13 +113,13 @@ def _extend(store: Store, run_id: str, config: RunConfig, planner: Planner, acce
     refused = [name for name in drift if name not in accept_drift]
     if refused:
         raise InputError(
-            f"run {run_id} was sampled with another {', '.join(refused)}; start a new run, or go on with "
-            + " ".join(f"--allow-drift {name}" for name in refused)
+            f"run {run_id} was sampled with another {', '.join(refused)}{_differences(document.config, config)}; "
+            "start a new run, or go on with " + " ".join(f"--allow-drift {name}" for name in refused)
         )
     if _selection(config) == _selection(document.config) and not drift:
         kept = RunConfig.model_validate(mask(config))
         if kept != document.config:  # how it runs, and where its models are served, may change
-            store.update_run(document.model_copy(update={"config": kept}))
+            store.update_run(document.model_copy(update={"config": kept, "name": config.name or document.name}))
         return reader.planned()
     known_tasks: dict[tuple[str, str], tuple[int, str]] = {}
     count = 0
@@ -117,25 +139,52 @@ def _extend(store: Store, run_id: str, config: RunConfig, planner: Planner, acce
         known.add((row.task_index, row.agent, row.repeat))
     plan = planner.rollouts(last_index + 1, last_chunk + 1, frozenset(known))
     store.extend_plan(run_id, tasks, plan)
-    grown = planner.document(run_id, document.name)
+    grown = planner.document(run_id, config.name or document.name)
     accepted = sorted({*document.accepted_drift, *drift})
     kept_fields = {"created_at": document.created_at, "tests_decision": document.tests_decision}
     store.update_run(grown.model_copy(update=kept_fields | {"accepted_drift": accepted}))
     return store.run(run_id).planned()
 
 
-def _check_growth(before: RunConfig, now: RunConfig) -> None:
+def _check_growth(document: RunDocument, now: Iterable[Selected]) -> None:
     """A run keeps what it has planned: repeats and limits may grow, not shrink."""
-    if now.repeats is not None and now.repeats < (before.repeats or 1):
-        raise InputError(
-            f"--repeats {now.repeats}: the run has {before.repeats} of every task, and repeats can only grow"
-        )
-    limits = {one.name: one.limit for one in before.environments}
-    for one in now.environments:
-        known = limits.get(one.name, one.limit)
-        if one.limit is not None and (known is None or one.limit < known):
-            has = "all tasks" if known is None else f"the first {known} tasks"
-            raise InputError(f"--limit {one.limit}: the run has {has} of {one.name}, and a selection can only grow")
+    before = document.config
+    limits = dict(zip(document.environments, (one.limit for one in before.environments), strict=True))
+    for one in now:
+        known = document.environments.get(one.label)
+        if known is None:
+            continue
+        benchmark = known.manifest.benchmarks[known.benchmark].repeats if known.benchmark else 1
+        if one.repeats < (repeats := before.repeats or benchmark):
+            raise InputError(
+                f"repeats {one.repeats}: the run has {repeats} of every task of {one.label}, and repeats can only grow"
+            )
+        limit, had = one.selection.limit, limits[one.label]
+        if limit is not None and (had is None or limit < had):
+            has = "all tasks" if had is None else f"the first {had} tasks"
+            raise InputError(f"limit {limit}: the run has {has} of {one.label}, and a selection can only grow")
+
+
+def _differences(before: RunConfig, now: RunConfig) -> str:
+    """The fields of the configuration that differ, with both values; empty where what they refer to differs."""
+    one, other = (dict(_flat(mask(config))) for config in (before, now))
+    names = [
+        name
+        for name in sorted(one.keys() | other.keys())
+        if one.get(name) != other.get(name) and _MAY_DIFFER.isdisjoint(name.split("."))
+    ]
+    shown = [f"{name} {one.get(name)!r} -> {other.get(name)!r}" for name in names[:_SHOWN]]
+    more = [f"and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+    return f" ({', '.join(shown + more)})" if names else ""
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if not children:
+        yield path, value
+        return
+    for name, child in children:
+        yield from _flat(child, f"{path}.{name}" if path else str(name))
 
 
 def _selection(config: RunConfig) -> dict[str, object]:

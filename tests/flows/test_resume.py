@@ -57,8 +57,9 @@ async def test_the_selection_may_grow(run, rows):  # rs-changed-limit-shuffle
 
 async def test_another_sampling_is_refused_by_name(run):
     await run(scripted())
-    with pytest.raises(InputError, match=r"another sampling.*--allow-drift sampling"):
-        await run(scripted(sampling={"temperature": 0.5}))
+    fields = r"budgets.max_turns 64 -> 3, sampling.temperature None -> 0.5"
+    with pytest.raises(InputError, match=rf"another sampling \({fields}\); .*--allow-drift sampling"):
+        await run(scripted(sampling={"temperature": 0.5}, budgets={"max_turns": 3}))
 
 
 async def test_an_accepted_difference_is_recorded(run, store):
@@ -168,3 +169,29 @@ async def test_an_unknown_difference_cannot_be_allowed(run):
     await run(scripted())
     with pytest.raises(InputError, match="did you mean sampling"):
         await run(scripted(), accept_drift=["samplin"])
+
+
+async def test_splits_of_one_environment_have_limits_of_their_own(run, rows):
+    def config(test: int, train: int, **fields):
+        chosen = [{"name": "mcqa", "split": "test", "limit": test}, {"name": "mcqa", "split": "train", "limit": train}]
+        return scripted(environments=chosen, **fields)
+
+    await run(config(2, 3))
+    card = await run(config(2, 3, repeats=2))
+    assert [line.rollouts for line in card.lines] == [4, 6]
+    with pytest.raises(InputError, match=r"limit 1: the run has the first 2 tasks of mcqa:test"):
+        await run(config(1, 3, repeats=2))
+
+
+async def test_repeats_of_a_benchmark_do_not_shrink_either(run):
+    chosen = [{"name": "mcqa", "benchmark": "mcqa-4x", "limit": 2}]
+    card = await run(scripted(environments=chosen))
+    assert card.lines[0].rollouts == 8
+    with pytest.raises(InputError, match="the run has 4 of every task"):
+        await run(scripted(environments=chosen, repeats=2))
+
+
+async def test_a_run_may_get_another_name(run, rows):
+    await run(scripted(name="before"))
+    card = await run(scripted(name="after"))
+    assert card.name == "after" and rows("select name from runs") == [("after",)]

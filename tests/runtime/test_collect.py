@@ -8,8 +8,10 @@ from gymflow import collect
 from gymflow.contracts.model import ModelSpec
 from gymflow.contracts.run import EnvironmentSelection, Limits
 from gymflow.errors import InputError
+from gymflow.models.health import EndpointDown
 from gymflow.models.scripted import Scripted
 from gymflow.store import Store, connect
+from tests.support.endpoint import start_endpoint
 
 RULES = ModelSpec(provider="scripted", parameters={"rules": [{"text": "The answer is (A)."}]})
 FEW = EnvironmentSelection(name="mcqa", limit=4)
@@ -94,3 +96,34 @@ async def test_a_mistake_is_one_input_error(home, arguments, message):
     with pytest.raises(InputError, match=message):
         async for _ in collect(**({"tasks": "mcqa"} | arguments)):
             pass
+
+
+async def test_an_endpoint_that_dies_while_the_trainer_is_busy_is_not_the_end_of_the_tasks(home):
+    limits = Limits(concurrency=4, unreachable_s=0.5)
+    samples = 0
+    with start_endpoint(latency_ms=20) as endpoint:
+        spec = ModelSpec(provider="openai", model="m", base_url=endpoint.url, max_retries=0)
+        with pytest.raises(EndpointDown, match="out of reach"):
+            async for _ in collect("mcqa", model=spec, repeats=2, limits=limits):
+                samples += 1
+                if samples == 5:
+                    endpoint.process.kill()
+                    await asyncio.sleep(3)
+    assert 5 <= samples < 20
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_loop_that_is_left_ends_quietly(home, tmp_path, capfd, stored):
+    store = tmp_path / "store" if stored else None
+
+    async def train() -> None:
+        async for _ in collect("mcqa", model=RULES, repeats=3, store=store):
+            return
+
+    asyncio.run(train())
+    captured = capfd.readouterr()
+    assert "Traceback" not in captured.err and "unhandled" not in captured.err
+    if stored:
+        with connect(store) as connection:
+            assert connection.execute("select count(*) from rollouts").fetchone()[0] >= 1
+        assert not Store(store).run("latest").being_written
