@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.discover import Json, SearchDir
-from cli.terminal import print_json
+from cli.terminal import plain, print_json
 from gymflow.errors import InputError
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _print_report(report: "ValidationReport") -> None:
     """Splits, fixtures and the verdict on stdout; faults and warnings are part of it."""
     from cli.tables import print_table
 
-    print(f"{report.environment} {report.version}  {report.place}")
+    print(plain(f"{report.environment} {report.version}  {report.place}"))
     print_table(
         ["split", "rows", "faults", "digest", "read"],
         [
@@ -209,9 +209,9 @@ def _print_report(report: "ValidationReport") -> None:
             f"verifier: {passed} of {len(report.fixtures)} fixtures as expected, {swapped} of them with the gold swapped"
         )
     for warning in report.all_warnings:
-        print(f"warning: {warning}")
+        print(plain(f"warning: {warning}"))
     for fault in report.shown_faults:
-        print(f"fault: {fault}")
+        print(plain(f"fault: {fault}"))
     hidden = report.fault_count - len(report.shown_faults)
     if hidden:
         print(f"fault: … and {hidden} more")
