@@ -16,7 +16,9 @@ class VerifierChange(Contract):
     version: tuple[str, str]
     code_digest: tuple[str, str]
     code_changed: bool
-    code_diff: str | None = Field(description="Unified diff; null where the code did not change, is not known, or is that of another verifier.")
+    code_diff: str | None = Field(
+        description="Unified diff; null where the code did not change, is not known, or is that of another verifier."
+    )
     parameters: dict[str, tuple[Any, Any]] = Field(description="Those that differ: before and now.")
     judge: tuple[dict[str, Any] | None, dict[str, Any] | None]
 
