@@ -145,7 +145,7 @@ def _candidates(text: str, lowered: str, options: Mapping[str, str]) -> Iterator
         marks.append((boxed[-1].start, "whole", ", ".join(dict.fromkeys(box.content for box in boxed))))
     if "</" in text:
         marks.extend((tag.start(), "whole", tag[2]) for tag in list(_TAG.finditer(text))[-_OCCURRENCES:])
-    words = _WORDS if text.isascii() else _ALL_WORDS
+    words = [(word, kind) for word, kind in (_WORDS if text.isascii() else _ALL_WORDS) if word in lowered]
     end = len(text)
     for start in (last_line, min(last_line, max(0, len(text) - _TAIL)), 0):  # most texts commit at the end
         found = [mark for mark in marks if start <= mark[0] < end or (mark[0] == end == len(text))]

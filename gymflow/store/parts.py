@@ -129,6 +129,8 @@ def convert(
         for writer in writers.values():
             writer.abandon()
         raise
+    finally:
+        pa.default_memory_pool().release_unused()  # else the run keeps what a conversion needed, from one to the next
 
 
 def merge(
@@ -153,6 +155,8 @@ def merge(
     except BaseException:
         writer.abandon()
         raise
+    finally:
+        pa.default_memory_pool().release_unused()
 
 
 def _row_groups(path: Path) -> Iterator[pa.Table]:
