@@ -123,6 +123,7 @@ def test_a_run_that_tests_a_decision_is_held_against_it(planter: Planter, capsys
         gates=[],
         gates_file=None,
         effect=None,
+        verdicts=None,
         store=str(planter.store.root),
         inline=True,
         json=False,
