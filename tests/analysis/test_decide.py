@@ -19,6 +19,7 @@ from gymflow.contracts.outcome import FailureKind, StopReason
 from gymflow.errors import InputError
 from gymflow.registry import Registry
 from gymflow.runtime.preparing import prepare
+from gymflow.runtime.rescoring import Change, rescore
 from gymflow.store import connect
 from gymflow.store.decisions import find_decision
 from tests.support.runs import scripted
@@ -129,6 +130,22 @@ def test_a_run_that_tests_a_decision_is_held_against_it(planter: Planter, capsys
         json=False,
     )
     assert made.decision_id in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("also_base", [False, True])
+def test_scores_of_another_verifier_than_the_decisions_do_not_tell_whether_the_gain_came(
+    planter: Planter, also_base: bool
+) -> None:
+    made = decided(planter)
+    all_right(planter, "after", tests_decision=made.decision_id)
+    for run_id in ["after", *(["base"] if also_base else [])]:
+        change = Change(parameters={"mode": "lenient"})
+        asyncio.run(rescore(planter.store, run_id, change, Registry()))
+    [line] = compare(planter.store, "base", ["after"]).candidates
+    assert line.prediction is not None and line.prediction.outcome == "not_comparable"
+    assert "made in verdict set first" in line.prediction.detail
+    [line] = compare(planter.store, "base", ["after"], verdict_set="first").candidates
+    assert line.prediction is not None and line.prediction.outcome == "came"
 
 
 def test_a_decision_that_is_gone_is_a_warning(planter: Planter) -> None:

@@ -15,7 +15,7 @@ from gymflow.analysis.compare.gates import Gate, parse_gate, read_gates
 from gymflow.analysis.compare.pairing import pair
 from gymflow.analysis.compare.sides import Side, load_side, sides_of
 from gymflow.analysis.compare.varying import details, headline, varies
-from gymflow.analysis.decide.predicting import prediction
+from gymflow.analysis.decide.predicting import judged_otherwise, prediction
 from gymflow.analysis.reports import write_report, write_table
 from gymflow.contracts.comparison import CandidateLine, Comparison
 from gymflow.errors import InputError
@@ -100,7 +100,8 @@ def _line(
         else:
             within = pc.equal(pairs.base["environment"], decision.environment).to_numpy()
             difference = found.score(within) if within.any() else None
-            promised = prediction(decision, base.run_id, base.agent, difference)
+            otherwise = judged_otherwise(decision, base.verdict_sets, base.verdict_set, candidate.verdict_set)
+            promised = prediction(decision, base.run_id, base.agent, difference, otherwise)
     line = CandidateLine(
         run_id=candidate.run_id,
         name=candidate.document.name,

@@ -28,8 +28,8 @@ class Side:
     verdict_set: VerdictSet | None
     tasks: pa.Table
     masks: dict[tuple[str, str], Array] = field(default_factory=dict)
-    verdict_sets: tuple[str, ...] = ()
-    """All that the run has."""
+    verdict_sets: dict[str, VerdictSet] = field(default_factory=dict)
+    """All that the run has, by name."""
 
 
 def load_side(
@@ -47,8 +47,8 @@ def load_side(
     connection.execute("DELETE FROM _per_task WHERE agent <> ?", [chosen])
     tasks = task_costs(connection, reader.run_id)
     masks = _masks(connection, reader.run_id, chosen, tasks, by)
-    names = tuple(one.name for one in reader.verdict_sets)
-    return Side(reader.run_id, chosen, reader.document, current, tasks, masks, names)
+    sets = {one.name: one for one in reader.verdict_sets}
+    return Side(reader.run_id, chosen, reader.document, current, tasks, masks, sets)
 
 
 def sides_of(store: Store, base: str, candidates: Sequence[str]) -> tuple[str, list[str]]:
