@@ -9,7 +9,7 @@ from typing import Any
 from gymflow.contracts.agent import ComponentRef
 from gymflow.contracts.model import ModelIdentity, ModelSpec
 from gymflow.contracts.run import RunConfig, RunDocument, VerdictSet
-from gymflow.contracts.verdict import VerdictRecord
+from gymflow.contracts.verdict import Judged, VerdictRecord
 from gymflow.documents import Document
 from gymflow.errors import InputError
 from gymflow.models.gateway import Gateway
@@ -26,6 +26,15 @@ from gymflow.verifiers import Evidence, VerifierError
 NOT_RERUN = ("recorded", "live")
 """Verifiers whose verdict came from what is gone: a running system, or an environment's own word."""
 
+JUDGED_BY = {
+    "verifier": "the verifier",
+    "version": "its version",
+    "code_digest": "its code",
+    "parameter_digest": "its parameters",
+    "judge": "the judge model",
+}
+"""What of a `Judged` differs, in words."""
+
 STORED_AT_ONCE = 512
 """Rollouts that are read, scored and committed together."""
 
@@ -36,7 +45,7 @@ TASKS_KEPT = 20_000
 @dataclass(frozen=True, slots=True)
 class Change:
     """What a rescoring does otherwise than the run: parameters over the run's, another verifier, fields of the judge model. With
-    `failed_only` only rollouts without a reward in the current set are judged again."""
+    `failed_only` only rollouts without a reward in the current set are judged again, by what judged that set."""
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
     verifier: str | None = None
@@ -63,26 +72,27 @@ async def rescore(
     """Score every completed rollout of a run with its verifiers, changed or not, into the set of what judges.
 
     Verdicts that the set has already are left as they are. InputError where a parameter is unknown, or no environment of the
-    run has a verifier that can score stored evidence; an environment that cannot be rescored is refused by name, and its
-    verdicts are taken over.
+    run has a verifier that can score stored evidence, or the failed ones of a set would be judged otherwise than the set; an
+    environment that cannot be rescored is refused by name, and its verdicts are taken over.
     """
     async with store.writer(run_id) as writer:
         reader = store.run(run_id)
-        config, identities = _with_judge(reader.document, change.judge)
+        previous = writer.verdict_sets[-1] if writer.verdict_sets else None
+        if change.failed_only and previous is None:
+            raise InputError(f"run {run_id} has no verdicts yet, so none that failed; leave --failed-only out")
+        completed = previous if change.failed_only else None
+        config, identities = _with_judge(reader.document, change.judge, completed)
         environments, refused = _environments(
-            registry, reader.document, change, judge_identity(config.models, identities)
+            registry, reader.document, change, judge_identity(config.models, identities), completed
         )
         if not environments:
             raise InputError("\n".join(f"{label}: {reason}" for label, reason in refused.items()))
-        previous = writer.verdict_sets[-1] if writer.verdict_sets else None
         only = None
-        if change.failed_only:
-            if previous is None:
-                raise InputError(f"run {run_id} has no verdicts yet, so none that failed; leave --failed-only out")
-            only = reader.completed_indices() - await _scored(writer, previous)
+        if completed is not None:
+            only = reader.completed_indices() - await _scored(writer, completed)
             if not only:
-                return Rescored(run_id, previous.name, previous.name, 0, len(reader.completed_indices()), refused)
-        chosen = verdict_set_of(environments, keeping=previous if refused else None, part_of=previous if only else None)
+                return Rescored(run_id, completed.name, completed.name, 0, len(reader.completed_indices()), refused)
+        chosen = verdict_set_of(environments, keeping=previous if refused else None, part_of=completed)
         await announce(writer, chosen, environments)
         result = Rescored(run_id, chosen.name, previous.name if previous else None, refused=refused)
         limit = timeout_s or config.limits.verifier_timeout_s
@@ -109,12 +119,17 @@ async def _scored(writer: RunWriter, verdict_set: VerdictSet) -> set[int]:
     return found
 
 
-def _with_judge(document: RunDocument, changes: Mapping[str, Any]) -> tuple[RunConfig, dict[str, ModelIdentity]]:
-    """The run's configuration and identities, with another judge model where one is given."""
-    if not changes:
-        return document.config, document.identities
+def _with_judge(
+    document: RunDocument, changes: Mapping[str, Any], completed: VerdictSet | None
+) -> tuple[RunConfig, dict[str, ModelIdentity]]:
+    """The run's configuration and identities, with the judge model of the set to complete, and the changes that are given."""
     before = document.config.models.get(JUDGE)
     given = before.model_dump(exclude_unset=True) if before else {}
+    asked = next((one.judge for one in completed.judged.values() if one.judge), None) if completed else None
+    if asked is not None and asked != judge_identity(document.config.models, document.identities):
+        given = (given if given.get("provider") == asked["provider"] else {}) | asked
+    elif not changes:
+        return document.config, document.identities
     spec = Document("--set judge", given | dict(changes)).validated(ModelSpec)
     config = document.config.model_copy(update={"models": document.config.models | {JUDGE: spec}})
     return config, document.identities | Gateway({JUDGE: spec}).identities()
@@ -136,16 +151,25 @@ async def _open_judge(
 
 
 def _environments(
-    registry: Registry, document: RunDocument, change: Change, judge: dict[str, Any] | None
+    registry: Registry,
+    document: RunDocument,
+    change: Change,
+    judge: dict[str, Any] | None,
+    completed: VerdictSet | None,
 ) -> tuple[dict[str, RunEnvironment], dict[str, str]]:
     """The environments with the changed verifiers, and why others cannot be judged again. A parameter goes to the verifiers that
-    have it."""
+    have it. InputError where they would not judge as the set to complete was judged."""
     environments: dict[str, RunEnvironment] = {}
     refused: dict[str, str] = {}
     unknown = dict(change.parameters)
     for label, one in document.environments.items():
         entry = registry.environment(one.reference) if one.reference else None
         before = one.manifest.verifier
+        if completed is not None:
+            before = ComponentRef(name=completed.judged[label].verifier, parameters=completed.parameters.get(label, {}))
+            if label not in completed.parameters:
+                refused[label] = f"verdict set {completed.name} took its verdicts over from {before.name!r}: they stay"
+                continue
         name = change.verifier or before.name
         known = registry.verifier_class(name, entry).Parameters.model_fields
         parameters = dict(before.parameters) if name == before.name else {}
@@ -158,11 +182,24 @@ def _environments(
             refused[label] = f"verifier {name!r} is {environment.verifier.rerun}: its verdicts cannot be made again"
         else:
             environments[label] = environment
+            if completed is not None:
+                _same_judging(label, completed, environment.judged)
     if unknown:
         names = {one.verifier.__class__.__name__: one.verifier.Parameters.model_fields for one in environments.values()}
         known_ones = "; ".join(f"{name}: {', '.join(fields) or 'none'}" for name, fields in names.items())
         raise InputError(f"no verifier of the run has a parameter {', '.join(unknown)}; parameters of {known_ones}")
     return environments, refused
+
+
+def _same_judging(label: str, completed: VerdictSet, now: Judged) -> None:
+    """InputError where a set would hold verdicts that came about differently."""
+    before = completed.judged[label]
+    differing = [what for field, what in JUDGED_BY.items() if getattr(before, field) != getattr(now, field)]
+    if differing:
+        raise InputError(
+            f"{label}: --failed-only completes verdict set {completed.name} as it was judged, by {before.verifier!r}, and now "
+            f"{' and '.join(differing)} differ; leave --failed-only out to judge every rollout"
+        )
 
 
 async def complete_set(

@@ -165,7 +165,9 @@ async def test_another_judge_reverifies_a_run(run, rows, store, judged):
 
 async def test_failed_only_asks_the_judge_again_for_what_it_did_not_judge(run, rows, store, judged):
     rules = [{"contains": "Is b ", "error": {"status": 500, "message": "overloaded", "retryable": False}}, *JUDGE]
-    card = await run(judged(judge=rules))
+    config = judged(judge=rules)
+    pinned = config.models["judge"].model_copy(update={"revision": "1"})
+    card = await run(config.model_copy(update={"models": config.models | {"judge": pinned}}))
     assert [one.kind for one in card.lines[0].failures] == ["judge_error"]
     report = await reverify("r", {}, str(store), judge={"parameters": {"rules": JUDGE}}, failed_only=True)
     assert (report.scored, report.reused, report.lines[0].recovered, report.lines[0].without) == (1, 3, 1, 0)
@@ -173,6 +175,21 @@ async def test_failed_only_asks_the_judge_again_for_what_it_did_not_judge(run, r
     assert sets[1][1] == sets[0][0]
     assert rows("select outcome, count(*) from outcomes where is_current group by 1") == [("scored", 4)]
     assert rows(f"select count(*) from judge_calls where verdict_set = '{sets[1][0]}'") == [(1,)]
+
+
+async def test_failed_only_asks_the_judge_of_the_set_that_it_completes(run, rows, store, judged):
+    await run(judged())
+    overloaded = {"contains": "Is b ", "error": {"status": 500, "message": "overloaded", "retryable": False}}
+    strict = {"model": "strict", "parameters": {"rules": [overloaded, {"text": grade("incorrect")}]}}
+    await reverify("r", {}, str(store), judge=strict)
+    with pytest.raises(InputError, match="the judge model differ"):
+        await reverify("r", {}, str(store), judge={"model": "grader"}, failed_only=True)
+    rules = {"parameters": {"rules": [{"text": grade("incorrect")}]}}
+    report = await reverify("r", {}, str(store), judge=rules, failed_only=True)
+    assert (report.scored, report.lines[0].new_score) == (1, 0.0)
+    assert rows("select distinct judge ->> 'model' from verdicts where judged_in = verdict_set and reward = 0") == [
+        ("strict",)
+    ]
 
 
 async def test_a_trainer_collects_judged_samples(judged, store):

@@ -121,6 +121,22 @@ async def test_failed_only_without_failures_changes_nothing(run, rows, store, ow
     assert rows("select count(*) from verdict_sets") == [(1,)]
 
 
+async def test_failed_only_judges_as_the_set_that_it_completes(run, rows, store, own, monkeypatch):
+    monkeypatch.setenv("FRAGILE", "")
+    await run(own(FRAGILE, rules=[{"matches": "Is water", "text": "Yes"}, {"text": "No"}]))
+    monkeypatch.setenv("FRAGILE", "1")
+    await reverify("r", {"strict": False}, str(store))
+    monkeypatch.setenv("FRAGILE", "")
+    with pytest.raises(InputError, match=r"as it was judged.*its parameters differ; leave --failed-only out"):
+        await reverify("r", {"strict": True}, str(store), failed_only=True)
+    with pytest.raises(InputError, match=r"the verifier and .* differ"):
+        await reverify("r", {}, str(store), verifier="episode", failed_only=True)
+    report = await reverify("r", {}, str(store), failed_only=True)
+    assert (report.scored, report.lines[0].new_score) == (1, 1.0)
+    digests = "select distinct parameter_digest from verdicts join verdict_sets s using (run_id, verdict_set)"
+    assert len(rows(f"{digests} where s.position > 0")) == 1
+
+
 RECORDED = VERIFIER.replace("    class Parameters", '    rerun = "live"\n\n    class Parameters')
 
 
