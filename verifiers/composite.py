@@ -71,6 +71,7 @@ class Composite(Verifier[CompositeTask]):
         self._parts = {one.label: _part(registry, one) for one in self.parameters.components}
         self.__dict__.update(  # what other verifiers declare once depends on the components here
             needs=frozenset().union(*(part.needs for part in self._parts.values())),
+            extracts=any(part.extracts for part in self._parts.values()),
             rerun=min((part.rerun for part in self._parts.values()), key=_WEAKEST.index),
             task_fields=_task_fields(self._parts),
         )

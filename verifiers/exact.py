@@ -39,6 +39,7 @@ class ExactTask(BaseModel):
 class Exact(Verifier[ExactTask]):
     """Reward 1.0 for an accepted answer, else 0.0."""
 
+    extracts = True
     includes = ("_answers.py", "_patterns.py", "_worker_main.py", "_workers.py")
 
     class Parameters(BaseParameters):

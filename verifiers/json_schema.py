@@ -50,6 +50,7 @@ class JsonSchema(Verifier[JsonSchemaTask]):
     Doubled keys, NaN and infinities are no JSON. The formats email, ipv4, ipv6, date, time, date-time, uri and uuid are checked.
     """
 
+    extracts = True
     includes = ("_assignment.py", "_compare.py", "_json.py", "_schemas.py", "_worker_main.py", "_workers.py")
     distributions = ("jsonschema",)
 

@@ -60,6 +60,7 @@ class MathTask(BaseModel):
 class Math(Verifier[MathTask]):
     """Reward 1.0 for an equivalent answer, 0.0 for another or none; an undecided comparison is an error, never 0.0."""
 
+    extracts = True
     includes = (
         "_algebra.py",
         "_answers.py",

@@ -79,6 +79,7 @@ class McqaTask(BaseModel):
 class Mcqa(Verifier[McqaTask]):
     """Reward 1.0 when the option that the text settles on is the expected one, else 0.0."""
 
+    extracts = True
     includes = ("_answers.py", "_choices.py", "_patterns.py", "_worker_main.py", "_workers.py")
 
     class Parameters(BaseParameters):

@@ -64,6 +64,7 @@ class PythonTests(Verifier[PythonTestsTask]):
     """Reward 1.0 when all tests pass, else 0.0, or the passed fraction; components hold each test's verdict."""
 
     needs = frozenset({"response", "sandbox"})
+    extracts = True
     includes = ("_code.py", "_python_candidate.py", "_python_run.py", "_python_tester.py", "_python_wire.py")
 
     class Parameters(BaseParameters):

@@ -60,6 +60,7 @@ class SqlResult(Verifier[SqlResultTask]):
     """Reward 1.0 when the result sets are equal, else 0.0. Names of columns do not count, their order does."""
 
     needs = frozenset({"response", "sandbox"})
+    extracts = True
     includes = ("_code.py", "_sql_runner.py")
     distributions = ("duckdb",)
 

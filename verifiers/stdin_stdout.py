@@ -56,6 +56,7 @@ class StdinStdout(Verifier[StdinStdoutTask]):
     """Reward 1.0 when every test passes, else 0.0, or the passed fraction; components hold each test's verdict."""
 
     needs = frozenset({"response", "sandbox"})
+    extracts = True
     includes = ("_code.py",)
 
     class Parameters(BaseParameters):

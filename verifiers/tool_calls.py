@@ -122,6 +122,7 @@ class ToolCalls(Verifier[ToolCallsTask]):
     """
 
     needs = frozenset({"response", "trajectory"})
+    extracts = True
     includes = ("_assignment.py", "_calls.py", "_compare.py", "_json.py")
 
     class Parameters(BaseParameters):

@@ -6,6 +6,10 @@ from importlib.resources import files
 
 import duckdb
 
+from gymflow.analysis.judging import manifest_as_judged
+from gymflow.errors import InputError
+from gymflow.registry import Registry
+from gymflow.runtime.components import verifier_parameters
 from gymflow.store import RunReader, Store, connect
 
 
@@ -24,6 +28,7 @@ def facts(store: Store, run_id: str, verdict_set: str | None = None) -> Iterator
         for statement in duckdb.extract_statements(files(__package__).joinpath("facts.sql").read_text()):
             named = statement.named_parameters
             connection.execute(statement, {name: parameters[name] for name in named})
+        _tell_who_extracts(connection, reader, parameters["verdict_set"])
         yield connection
 
 
@@ -31,3 +36,24 @@ def current_set(reader: RunReader) -> str | None:
     """The name of the run's current verdict set; None where it was never scored."""
     sets = reader.verdict_sets
     return sets[-1].name if sets else None
+
+
+def _tell_who_extracts(connection: duckdb.DuckDBPyConnection, reader: RunReader, verdict_set: str | None) -> None:
+    """Where no rollout of an environment has an extracted answer, only its verifier can tell whether one could have had it."""
+    silent = connection.execute(
+        "select distinct environment from facts.rollouts where outcome = 'scored' and not extracts"
+    ).fetchall()
+    for (environment,) in silent:
+        if _extracts(reader, environment, verdict_set):
+            connection.execute("update facts.rollouts set extracts = true where environment = ?", [environment])
+
+
+def _extracts(reader: RunReader, environment: str, verdict_set: str | None) -> bool:
+    registry, reference = Registry(), reader.document.environments[environment].reference
+    manifest = manifest_as_judged(reader, environment, verdict_set)
+    try:
+        entry = registry.environment(reference) if reference else None
+        verifier = registry.verifier_class(manifest.verifier.name, entry)
+        return verifier(verifier_parameters(verifier, manifest)).extracts
+    except InputError:  # The plugin is not here any more: its evidence can still be looked at.
+        return False

@@ -1,5 +1,6 @@
 -- What analysis asks of a run's evidence again and again, computed once: narrow rows without bodies, in the schema `facts`.
--- Parameters: $run_id, $verdict_set. The table facts.ranges (environment, low, high) is there already.
+-- Parameters: $run_id, $verdict_set. The table facts.ranges (environment, low, high) is there already. The column `extracts` is
+-- true also where all rollouts lack an answer and the verifier looks for one, see facts.py.
 create table facts.calls as
 with read as (
     select

@@ -58,6 +58,8 @@ class Verifier(Generic[TaskFields]):
 
     needs: ClassVar[frozenset[Need]] = frozenset({"response"})
     rerun: ClassVar[Rerun] = "stateless"
+    extracts: ClassVar[bool] = False
+    """Whether a verdict names the answer that it is about in `extracted_answer`, so that one without says that none was given."""
     version: ClassVar[str] = "1"
     includes: ClassVar[tuple[str, ...]] = ()
     """Further files, relative to the module, that are part of its code digest."""

@@ -12,10 +12,14 @@ from gymflow.analysis.diagnose import diagnose
 from gymflow.analysis.diagnose.citations import check_citations
 from gymflow.analysis.diagnose.labelling import rules
 from gymflow.analysis.facts import facts
+from gymflow.analysis.health import examine
+from gymflow.analysis.judging import manifest_as_judged
 from gymflow.contracts.diagnosis import Diagnosis
 from gymflow.contracts.outcome import FailureKind, StopReason, VerdictFailure
 from gymflow.contracts.run import VerdictSet
 from gymflow.contracts.verdict import Verdict, VerdictRecord
+from gymflow.registry import Registry
+from gymflow.runtime.rescoring import Change, rescore
 
 from .conftest import Planter, Said, Sample, answering, tool
 
@@ -322,3 +326,29 @@ def test_every_rule_is_tested() -> None:
     tested = {*PLANTS, "never_right", "suspect_gold", "skipped_tool", "conflicting_rows"}
     assert {rule.cause for rule in rules()} == tested
     assert len({rule.rank for rule in rules()}) == len(rules())
+
+
+def test_a_run_in_which_nobody_gives_an_answer_lacks_answers_and_not_knowledge(planter: Planter) -> None:
+    run_id = planter.run("silent", [[PLANTS["no_answer"](planter, 0)] * 2, [PLANTS["no_answer"](planter, 1)] * 2])
+    report = asyncio.run(diagnose(planter.store, run_id))
+    assert {cause.cause: cause.rollouts for cause in report.causes} == {"no_answer": 4}
+    assert report.funnels[0].biggest_drop == "answered"
+    health = examine(planter.store, run_id)
+    assert [check.affected for check in health.checks if check.check == "no_extracted_answer"] == [4]
+
+
+def test_the_form_is_judged_by_the_parameters_of_the_verdict_set(planter: Planter) -> None:
+    run_id = planter.run("r", [[answering(planter.gold(0))], [answering(planter.gold(1))]])
+    change = Change(parameters={"mode": "strict_single_letter_boxed"})
+    asyncio.run(rescore(planter.store, run_id, change, Registry()))
+    report = asyncio.run(diagnose(planter.store, run_id))
+    assert {cause.cause: cause.rollouts for cause in report.causes} == {"wrong_shape": 2}
+
+
+def test_a_set_that_is_lenient_already_has_no_wider_twin(planter: Planter) -> None:
+    run_id = planter.run("r", [[PLANTS["wrong_shape"](planter, 0)], [answering(planter.wrong(1))]])
+    rescored = asyncio.run(rescore(planter.store, run_id, Change(parameters={"mode": "lenient"}), Registry()))
+    reader = planter.store.run(run_id)
+    assert manifest_as_judged(reader, "mcqa", rescored.verdict_set).verifier.parameters == {"mode": "lenient"}
+    assert manifest_as_judged(reader, "mcqa", "first") == reader.document.environments["mcqa"].manifest
+    assert "wrong_shape" not in {one.cause for one in asyncio.run(diagnose(planter.store, run_id)).causes}

@@ -156,7 +156,7 @@ async def _labelled(
     """The facts of a run with labels, and where its repeats part; what is cited for either has been checked."""
     chosen = verdict_set or current_set(reader)
     with facts(store, reader.run_id, chosen) as connection:
-        await score_leniently(connection, reader)
+        await score_leniently(connection, reader, chosen)
         _find_loops(connection, reader, limits)
         apply_rules(connection, reader.run_id, chosen, limits)
         parted = divergences(connection, limits.divergences)

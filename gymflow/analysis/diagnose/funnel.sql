@@ -5,7 +5,7 @@ with reached as (
         status is not null as started,
         status is not null and (ok_calls > 0 or turns > 0 or calls_hidden) as acted,
         acted and status = 'completed' as completed,
-        completed and not (extracts and extracted_answer is null and not coalesce(passed, false))
+        completed and not (outcome = 'scored' and extracts and extracted_answer is null and not coalesce(passed, false))
             and (said > 0 or tool_calls > 0 or calls_hidden) as answered,
         answered and outcome = 'scored' as verified,
         verified and passed as success

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 import duckdb
 import pyarrow as pa
 
-from gymflow.contracts.run import RunDocument
+from gymflow.analysis.judging import manifest_as_judged
 from gymflow.registry import Registry
-from gymflow.runtime.components import RunEnvironment, RunTask, run_environment
+from gymflow.runtime.components import RunEnvironment, RunTask, run_environment, verifier_parameters
 from gymflow.runtime.rescoring import NOT_RERUN, TASKS_KEPT
 from gymflow.runtime.scoring import score
 from gymflow.store import RunReader, StoredRollout
@@ -16,8 +16,8 @@ from gymflow.store import RunReader, StoredRollout
 AT_ONCE = 64
 
 
-async def score_leniently(connection: duckdb.DuckDBPyConnection, reader: RunReader) -> None:
-    """Make `facts.lenient` (rollout_id): scored rollouts that did not pass and do under `Verifier.lenient()`.
+async def score_leniently(connection: duckdb.DuckDBPyConnection, reader: RunReader, verdict_set: str | None) -> None:
+    """Make `facts.lenient` (rollout_id): scored rollouts that did not pass in the set and do under its verifiers' `lenient()`.
 
     Verifiers without a lenient twin, that ask a judge, or whose verdicts cannot be made again are left out.
     """
@@ -25,7 +25,7 @@ async def score_leniently(connection: duckdb.DuckDBPyConnection, reader: RunRead
     failing = connection.execute(
         "select environment, plan_index from facts.rollouts where outcome = 'scored' and not passed"
     ).fetchall()
-    environments = _lenient_twins(reader.document, {environment for environment, _ in failing})
+    environments = dict(_twins(reader, verdict_set, {environment for environment, _ in failing}))
     wanted = {plan_index for environment, plan_index in failing if environment in environments}
     if not wanted:
         return
@@ -77,21 +77,15 @@ async def _passing(
     return [found for found in await asyncio.gather(*map(one, batch)) if found]
 
 
-def _lenient_twins(document: RunDocument, wanted: set[str]) -> dict[str, RunEnvironment]:
-    return dict(_twins(document, wanted))
-
-
-def _twins(document: RunDocument, wanted: set[str]) -> Iterator[tuple[str, RunEnvironment]]:
+def _twins(reader: RunReader, verdict_set: str | None, wanted: set[str]) -> Iterator[tuple[str, RunEnvironment]]:
     registry = Registry()
-    for label in sorted(wanted & document.environments.keys()):
-        one = document.environments[label]
-        entry = registry.environment(one.reference)
-        cls = registry.verifier_class(one.manifest.verifier.name, entry)
-        if cls.rerun in NOT_RERUN or "judge" in cls.needs:
+    for label in sorted(wanted & reader.document.environments.keys()):
+        reference = reader.document.environments[label].reference
+        entry = registry.environment(reference) if reference else None
+        manifest = manifest_as_judged(reader, label, verdict_set)
+        cls = registry.verifier_class(manifest.verifier.name, entry)
+        verifier = cls(verifier_parameters(cls, manifest))
+        if verifier.rerun in NOT_RERUN or "judge" in verifier.needs or (twin := verifier.lenient()) is None:
             continue
-        verifier = cls(cls.Parameters.model_validate(one.manifest.verifier.parameters))
-        if (twin := verifier.lenient()) is None:
-            continue
-        changed = one.manifest.verifier.model_copy(update={"parameters": twin.model_dump()})
-        manifest = one.manifest.model_copy(update={"verifier": changed})
-        yield label, run_environment(registry, entry, manifest, None)
+        changed = manifest.verifier.model_copy(update={"parameters": twin.model_dump()})
+        yield label, run_environment(registry, entry, manifest.model_copy(update={"verifier": changed}), None)

@@ -7,6 +7,8 @@ with wrong as (
     from facts.rollouts f
     anti join (select task_index, agent from facts.rollouts where passed) s using (task_index, agent)
     where f.outcome = 'scored'
+      and case when f.extracts then f.extracted_answer is not null
+               else f.said > 0 or f.tool_calls > 0 or f.calls_hidden end
 )
 select rollout_id, rollout_id as cited, 'verdict/passed' as locator, 'false' as shown from wrong
 union all

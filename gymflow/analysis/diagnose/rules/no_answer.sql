@@ -3,4 +3,6 @@
 -- intervention: prompt_change
 -- rank: 68
 select rollout_id, rollout_id as cited, 'verdict/extracted_answer' as locator, null as shown
-from facts.rollouts where outcome = 'scored' and extracts and extracted_answer is null
+from facts.rollouts
+where outcome = 'scored' and extracted_answer is null
+  and (extracts or (said = 0 and tool_calls = 0 and not calls_hidden))

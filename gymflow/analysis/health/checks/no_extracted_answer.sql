@@ -1,4 +1,4 @@
--- The verifier found no answer, where it finds one in other rollouts of the environment.
+-- The verifier found no answer, where it is one that looks for answers.
 -- severity: info
 -- applies: outcome = 'scored' and extracts
 select
