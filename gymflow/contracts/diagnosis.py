@@ -195,6 +195,9 @@ class Diagnosis(Contract):
     schema_version: int = SCHEMA_VERSION
     run_id: str
     verdict_set: str | None
+    records: int | None = Field(
+        None, description="How far it read: records of the run with smaller sequence numbers. Others came later."
+    )
     rollouts: int
     passed: int
     labelled: int

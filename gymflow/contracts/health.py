@@ -33,6 +33,9 @@ class HealthReport(Contract):
     schema_version: int = SCHEMA_VERSION
     run_id: str
     verdict_set: str | None
+    records: int | None = Field(
+        None, description="How far it read: records of the run with smaller sequence numbers. Others came later."
+    )
     rollouts: int = Field(description="Planned; the other counts add up to it.")
     healthy: int
     unhealthy: int

@@ -12,6 +12,7 @@ from flows.decide import decide as decide_flow
 from gymflow.analysis.compare import compare
 from gymflow.analysis.decide import choice_of, choices, decide, prediction, ranked
 from gymflow.analysis.diagnose import diagnose, last_diagnosis
+from gymflow.analysis.health import current_report
 from gymflow.contracts.comparison import Difference
 from gymflow.contracts.decision import Decision
 from gymflow.contracts.estimate import Interval
@@ -85,8 +86,9 @@ def test_a_choice_is_a_rank_a_name_or_a_line_of_the_list(planter: Planter) -> No
         assert choice_of(diagnosis, proposal.intervention) == rank
     with pytest.raises(InputError, match="did you mean infrastructure_repair"):
         choice_of(diagnosis, "infrastructure_repairs")
-    with pytest.raises(InputError, match=f"1 to {len(listed)}"):
-        choice_of(diagnosis, "99")
+    for wrong in ("99", "1.9", "1. anything", "0"):
+        with pytest.raises(InputError, match=f"1 to {len(listed)}"):
+            choice_of(diagnosis, wrong)
 
 
 def test_who_and_why_must_be_said_and_a_flawless_run_offers_nothing(planter: Planter) -> None:
@@ -106,8 +108,22 @@ def test_the_list_is_of_what_the_run_holds_now(planter: Planter) -> None:
     assert asyncio.run(ranked(planter.store, "base")) == first
     assert path.stat().st_mtime_ns == written, "a diagnosis that still holds was made again"
     text = path.read_text()
-    path.write_text(text.replace('"missing":0', '"missing":1', 1))
+    path.write_text(text.replace(f'"records":{first.records}', '"records":1', 1))
     assert asyncio.run(ranked(planter.store, "base")) == first
+
+
+async def test_a_rollout_that_was_made_again_makes_the_reports_of_before_stale(planter: Planter) -> None:
+    await planter._write("r", [[Sample(failed=FailureKind.MODEL_ERROR)], [answering(planter.gold(1))]], {})
+    reader = planter.store.run("r")
+    assert (await ranked(planter.store, "r")).causes[0].cause == "failed"
+    assert current_report(planter.store, reader).unhealthy == 1
+    row = next(row for row in reader.plan() if row.plan_index == 0)
+    record = planter._record("r", row, answering(planter.gold(0)), 0)
+    async with planter.store.writer("r") as writer:
+        await writer.commit(record, [await planter._verdict(record, 0)])
+        await writer.finish()
+    assert "failed" not in {cause.cause for cause in (await ranked(planter.store, "r")).causes}
+    assert current_report(planter.store, reader).unhealthy == 0
 
 
 def test_a_run_that_tests_a_decision_is_held_against_it(planter: Planter, capsys: pytest.CaptureFixture[str]) -> None:

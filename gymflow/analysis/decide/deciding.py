@@ -37,7 +37,9 @@ def choice_of(diagnosis: Diagnosis, given: str) -> int:
     proposals = diagnosis.proposals
     if not proposals:
         raise InputError(f"run {diagnosis.run_id}: its diagnosis proposes nothing to choose from")
-    number = given.partition(".")[0].strip()
+    if given in (lines := choices(diagnosis)):
+        return lines.index(given) + 1
+    number = given.strip()
     if number.isdecimal() and 1 <= int(number) <= len(proposals):
         return int(number)
     matching = [rank for rank, one in enumerate(proposals, 1) if given in (one.intervention, _full(one))]
@@ -80,10 +82,8 @@ def decide(store: Store, diagnosis: Diagnosis, choice: str, *, decided_by: str, 
 
 
 def _holds(diagnosis: Diagnosis, reader: RunReader) -> bool:
-    planned = reader.planned()
-    stored = len(reader.completed())
-    now = (current_set(reader), planned, planned - stored)
-    return (diagnosis.verdict_set, diagnosis.rollouts, diagnosis.missing) == now
+    now = (current_set(reader), reader.planned(), reader.state().next_seq)
+    return (diagnosis.verdict_set, diagnosis.rollouts, diagnosis.records) == now
 
 
 def _full(one: Proposal) -> str:

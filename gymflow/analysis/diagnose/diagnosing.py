@@ -83,6 +83,7 @@ async def diagnose(
     """
     limits = limits or shipped_limits()
     reader = store.run(run_id)
+    records = reader.state().next_seq
     before: Losses = {}
     if against is not None:
         earlier = store.run(against)
@@ -103,6 +104,7 @@ async def diagnose(
         diagnosis = Diagnosis(
             run_id=reader.run_id,
             verdict_set=verdict_set or current_set(reader),
+            records=records,
             rollouts=counts["rollouts"],
             passed=counts["passed"],
             labelled=counts["labelled"],

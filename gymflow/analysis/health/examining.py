@@ -49,6 +49,7 @@ def examine(
     """Run all checks and write `reports/health.json`; the view `findings` shows what they found."""
     limits = thresholds or load_thresholds()
     reader = store.run(run_id)
+    records = reader.state().next_seq
     with facts(store, reader.run_id, verdict_set) as connection:
         connection.execute(_TABLES)
         results = [_run(connection, reader, check, limits) for check in checks()]
@@ -58,6 +59,7 @@ def examine(
         report = HealthReport(
             run_id=reader.run_id,
             verdict_set=verdict_set or current_set(reader),
+            records=records,
             rollouts=rollouts,
             healthy=rollouts - missing - unhealthy - unobserved,
             unhealthy=unhealthy,
@@ -78,9 +80,9 @@ def last_report(reader: RunReader) -> HealthReport | None:
 
 def current_report(store: Store, reader: RunReader) -> HealthReport:
     """The last report if it is of what the run holds now, else a new one."""
-    report, missing = last_report(reader), reader.planned() - len(reader.completed())
-    now = (current_set(reader), reader.planned(), missing)
-    if report is not None and (report.verdict_set, report.rollouts, report.missing) == now:
+    report = last_report(reader)
+    now = (current_set(reader), reader.planned(), reader.state().next_seq)
+    if report is not None and (report.verdict_set, report.rollouts, report.records) == now:
         return report
     return examine(store, reader.run_id)
 
