@@ -68,7 +68,11 @@ def _side(reader: RunReader, plan_index: int, verdict_set: str | None) -> _Side:
     if plan_index not in reader.completed():
         raise InputError(f"rollout {name} was not sampled yet, so there is nothing to compare")
     verdicts = [one for one in reader.verdicts(plan_index) if one.verdict_set == verdict_set]
-    return _Side(reader.record(plan_index), verdicts[0] if verdicts else None, marks_of(reader, [name]).get(name, []))
+    return _Side(
+        reader.record(plan_index),
+        verdicts[0] if verdicts else None,
+        marks_of(reader, verdict_set, [name]).get(name, []),
+    )
 
 
 def _head(side: _Side) -> Text:

@@ -85,7 +85,7 @@ def show_rollout(
             f"--turns: rollout {record.rollout.rollout_id} has {record.rollout.turns} turns, counted from 0"
         )
     name = record.rollout.rollout_id
-    marks = marks_of(reader, [name]).get(name, [])
+    marks = marks_of(reader, verdict_set, [name]).get(name, [])
     if json:
         print_json(
             record.model_dump(mode="json")

@@ -34,26 +34,38 @@ class Mark:
         return turn_of_call(record).get(int(number)) if part == "calls" else None
 
 
-def marks_of(reader: RunReader, rollout_ids: Collection[str] | None = None) -> dict[str, list[Mark]]:
-    """By rollout id what the last reports of a run say; of all rollouts unless some are named. Empty where nothing was examined."""
+def marks_of(
+    reader: RunReader, verdict_set: str | None, rollout_ids: Collection[str] | None = None
+) -> dict[str, list[Mark]]:
+    """By rollout id what the last reports of a run say; of all rollouts unless some are named. Empty where nothing was examined.
+
+    What was said of the verdicts of another set than `verdict_set` is left out: all labels, and findings that cite a verdict.
+    """
     found: dict[str, list[Mark]] = {}
-    for rollout_id, mark in _marks(reader, rollout_ids):
+    for rollout_id, mark in _marks(reader, verdict_set, rollout_ids):
         found.setdefault(rollout_id, []).append(mark)
     return found
 
 
-def _marks(reader: RunReader, wanted: Collection[str] | None) -> Iterator[tuple[str, Mark]]:
-    for item in read_items(reader, diagnose.REPORT, diagnose.LIST, wanted):
-        yield from _label(item, "label")
-    if diagnose.last_readings(reader) is not None:
+def _marks(reader: RunReader, verdict_set: str | None, wanted: Collection[str] | None) -> Iterator[tuple[str, Mark]]:
+    diagnosis, readings, examined = (
+        diagnose.last_diagnosis(reader),
+        diagnose.last_readings(reader),
+        health.last_report(reader),
+    )
+    if diagnosis is not None and diagnosis.verdict_set == verdict_set:
+        for item in read_items(reader, diagnose.REPORT, diagnose.LIST, wanted):
+            yield from _label(item, "label")
+    if readings is not None and readings.verdict_set == verdict_set:
         for item in read_items(reader, diagnose.READINGS, diagnose.LIST, wanted):
             yield from _label(item, "reading")
+    if examined is None:
+        return
     for item in read_items(reader, health.REPORT, health.LIST, wanted):
-        if (rollout_id := item["rollout_id"]) is not None:
-            yield (
-                rollout_id,
-                Mark("finding", item["severity"], item["check"], item["locator"] or "rollout", item["message"]),
-            )
+        locator = item["locator"] or "rollout"
+        if item["rollout_id"] is None or (examined.verdict_set != verdict_set and locator.startswith("verdict")):
+            continue
+        yield item["rollout_id"], Mark("finding", item["severity"], item["check"], locator, item["message"])
 
 
 def _label(item: dict[str, Any], kind: Kind) -> Iterator[tuple[str, Mark]]:

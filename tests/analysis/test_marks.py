@@ -42,11 +42,15 @@ def test_marks_stand_at_their_turns_in_the_printed_trajectory(
     examined: Planter, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reader = examined.store.run("r")
-    marks = marks_of(reader, ["r-0"])["r-0"]
+    marks = marks_of(reader, "first", ["r-0"])["r-0"]
     record = reader.record(0)
     turns = {mark.name: mark.turn(record) for mark in marks}
     assert turns["repeated_tool_call"] is not None
-    assert set(marks_of(reader)) >= {"r-0"} and marks_of(reader)["r-0"] == marks and marks_of(reader, ["r-3"]) == {}
+    assert (
+        set(marks_of(reader, "first")) >= {"r-0"}
+        and marks_of(reader, "first")["r-0"] == marks
+        and marks_of(reader, "first", ["r-3"]) == {}
+    )
 
     show_rollout(reader, 0, "first", None, json=False)
     sections = capsys.readouterr().out.split("── ")
@@ -62,7 +66,13 @@ def test_json_has_the_marks_and_a_rollout_of_a_run_that_was_not_examined_has_non
     show_rollout(examined.store.run("r"), 0, "first", None, json=True)
     assert {mark["kind"] for mark in json.loads(capsys.readouterr().out)["marks"]} == {"finding", "label"}
     examined.run("bare", [[answering("A")]])
-    assert marks_of(examined.store.run("bare")) == {}
+    assert marks_of(examined.store.run("bare"), "first") == {}
+
+
+def test_labels_of_another_verdict_set_are_not_beside_its_verdicts(examined: Planter) -> None:
+    reader = examined.store.run("r")
+    assert {mark.kind for mark in marks_of(reader, "first", ["r-0"])["r-0"]} == {"finding", "label"}
+    assert {mark.kind for mark in marks_of(reader, "another", ["r-0"])["r-0"]} == {"finding"}
 
 
 def test_a_locator_leads_to_its_turn(examined: Planter) -> None:

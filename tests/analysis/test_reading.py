@@ -91,7 +91,7 @@ def test_what_holds_is_kept_and_stands_beside_its_turn(planter: Planter) -> None
     assert (found.readings.prompt_tokens, found.readings.completion_tokens) == (300, 30)
     assert found.readings.dropped_labels == found.readings.dropped_sentences == 0
     reader = planter.store.run("r")
-    [mark] = [mark for mark in marks_of(reader)["r-0"] if mark.kind == "reading"]
+    [mark] = [mark for mark in marks_of(reader, "first")["r-0"] if mark.kind == "reading"]
     assert (mark.name, mark.turn(reader.record(0))) == ("behaviour: ignored_the_page", 0)
 
 

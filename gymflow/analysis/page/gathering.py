@@ -98,7 +98,7 @@ async def gather(store: Store, run_id: str) -> Contents:
         health=health,
         diagnosis=diagnosis,
         labels=labels,
-        marks=marks_of(reader),
+        marks=marks_of(reader, verdict_set),
         decisions=list(decisions_of(reader.layout)),
         lines=lines,
     )
