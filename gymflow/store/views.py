@@ -259,9 +259,10 @@ def _findings(layout: RunLayout) -> Iterator[dict[str, Any]]:
     for path in sorted(layout.reports.glob("health*.json")):
         try:
             report = orjson.loads(path.read_bytes())
-        except orjson.JSONDecodeError as error:
-            raise InputError(f"{path}: not JSON ({error}); run the health check again.") from None
-        for finding in report["findings"] if isinstance(report, dict) else report:
+            findings = report["findings"] if isinstance(report, dict) else report
+        except (orjson.JSONDecodeError, KeyError) as error:
+            raise InputError(f"{path}: no health report ({error}); run the health check again.") from None
+        for finding in findings:
             yield {name: finding.get(name) for name in _FINDINGS.names}
 
 
@@ -276,7 +277,11 @@ def _decisions(documents: dict[str, RunDocument], snapshots: list[_Snapshot]) ->
 def _register(
     connection: duckdb.DuckDBPyConnection, name: str, schema: pa.Schema, rows: Callable[[], list[dict[str, Any]]]
 ) -> None:
-    connection.register(name, _Stream(schema, lambda: pa.Table.from_pylist(rows(), schema).to_batches()))
+    # Only a query of the view reads what it is of: a damaged report is in nobody else's way.
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from pa.Table.from_pylist(rows(), schema).to_batches()
+
+    connection.register(name, _Stream(schema, batches))
 
 
 _VERDICTS = """

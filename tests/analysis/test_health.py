@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gymflow.analysis.health import checks, examine, load_thresholds
+from gymflow.analysis.health import checks, examine, last_report, load_thresholds
 from gymflow.analysis.health.checks.repetition_loop import repeated_tail
+from gymflow.analysis.listing import read_items
 from gymflow.contracts.outcome import FailureKind, StopReason, VerdictFailure
 from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.trajectory import CallTokens, Gap, ModelCall, SandboxUse, Usage
@@ -245,6 +246,25 @@ def test_thresholds_decide_what_is_found(planter: Planter, tmp_path: Path) -> No
     file.write_text("same_cal_times: 5\n")
     with pytest.raises(InputError, match="same_cal_times"):
         load_thresholds(file)
+    for value in (".inf", ".nan"):
+        file.write_text(f"clock_skew_s: {value}\n")
+        with pytest.raises(InputError, match="clock_skew_s"):
+            load_thresholds(file)
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}\n", b'{"rollouts": "', b"\xff\n"])
+def test_a_report_that_cannot_be_read_is_said_to(planter: Planter, damage: bytes) -> None:
+    reader = planter.store.run(planter.run("r", [[answering("A")]]))
+    (reader.layout.reports).mkdir(exist_ok=True)
+    path = reader.layout.reports / "health.json"
+    path.write_bytes(damage)
+    with pytest.raises(InputError, match=r"health\.json: a report that cannot be read"):
+        last_report(reader)
+    examine(planter.store, "r")
+    assert last_report(reader) is not None
+    path.write_bytes(path.read_bytes().partition(b"\n")[0] + b'\n{"rollout_id": "r-0", \n')
+    with pytest.raises(InputError, match="line 2"):
+        list(read_items(reader, "health.json", "findings"))
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ class Thresholds(Contract):
     repetition_chars: int = Field(ge=1)
     repetition_times: int = Field(ge=2)
     same_call_times: int = Field(ge=2)
-    tool_error_share: float = Field(ge=0, le=1)
+    tool_error_share: float = Field(ge=0, le=1, allow_inf_nan=False)
     identical_chars: int = Field(ge=1)
-    clock_skew_s: float = Field(ge=0)
+    clock_skew_s: float = Field(ge=0, allow_inf_nan=False)
 
 
 def load_thresholds(path: Path | None = None) -> Thresholds:
