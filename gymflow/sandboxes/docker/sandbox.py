@@ -176,7 +176,8 @@ class DockerSandbox(ShellSandbox):
             await asyncio.sleep(0.1)
 
     def _lost(self, error: EngineError) -> Exception:
-        if error.status in (404, 409):
+        # While a container is being removed, Debian's daemon says so with a status of its own failures.
+        if error.status in (404, 409) or "is not running" in str(error):
             return SandboxLost(f"sandbox {self.id} is gone: {error}", cause=error)
         return SandboxError(f"the Docker daemon refused a command: {error}", maybe_ran=False, cause=error)
 
