@@ -57,6 +57,18 @@ async def import_file(
         raise InputError(f"{file} holds no rollout")
     title = name or file.stem
     if isinstance(first, OwnRollout):
+        given = {
+            "--inputs": inputs,
+            "--environment": environment,
+            "--verifier": verifier,
+            "--set": parameters,
+            "--name": name,
+        }
+        if ignored := [option for option, value in given.items() if value]:
+            raise InputError(
+                f"{file} is a run of gymflow and comes back as it was; leave out {', '.join(ignored)} (`gym eval reverify` "
+                "judges it otherwise)"
+            )
         return await restore(store, first, source, again, run_id or _free_id(store, first), format)
     label, reference, manifest = _environment(registry, title, environment, verifier, parameters or {})
     target = Target(
@@ -83,6 +95,7 @@ def export_run(store: Store, run: str, format: str, output: Path, *, verdict_set
         for own in own_rollouts(reader):
             verdict = own.verdict_of(chosen)
             counts["rollouts"] += 1
+            own.format = format if own.run else None
             counts["without"] += verdict is None or verdict.verdict is None
             yield own
 

@@ -14,12 +14,12 @@ from gymflow.errors import InputError
 from gymflow.interop.rollouts import OwnRollout
 from gymflow.store import RunReader
 
-VERSION = 1
+VERSION = 2
 BATCH = 256
 
 
 def own_rollouts(reader: RunReader) -> Iterator[OwnRollout]:
-    """Every stored rollout of a run, in the order of the plan; the run's own document comes with the first."""
+    """Every stored rollout of a run, in the order of the plan; what is the run's own comes with the first."""
     tasks = {task.task_index: task for task in reader.tasks()}
     plan = sorted(reader.plan(), key=lambda row: row.plan_index)
     first = True
@@ -39,6 +39,7 @@ def own_rollouts(reader: RunReader) -> Iterator[OwnRollout]:
             )
             if first:
                 own.run, own.verdict_sets, first = reader.document, reader.verdict_sets, False
+                own.plan, own.tasks = plan, [tasks[index] for index in sorted(tasks)]
             yield own
 
 
@@ -55,6 +56,9 @@ def encode(own: OwnRollout) -> dict[str, Any]:
     if own.run is not None:
         value["run"] = own.run.model_dump(mode="json")
         value["verdict_sets"] = [one.model_dump(mode="json") for one in own.verdict_sets or ()]
+        value["plan"] = [row.model_dump(mode="json") for row in own.plan]
+        value["tasks"] = [task.model_dump(mode="json") for task in own.tasks]
+        value["format"] = own.format
     return value
 
 
@@ -71,6 +75,10 @@ def decode(value: Any, where: str) -> OwnRollout:
             artifacts={digest: b64decode(data, validate=True) for digest, data in value["artifacts"].items()},
             run=RunDocument.model_validate(value["run"]) if "run" in value else None,
             verdict_sets=[VerdictSet.model_validate(one) for one in value["verdict_sets"]] if "run" in value else None,
+            plan=[PlannedRollout.model_validate(one) for one in value["plan"]] if "run" in value else [],
+            tasks=[PlannedTask.model_validate(one) for one in value["tasks"]] if "run" in value else [],
+            format=value["format"] if "run" in value else None,
+            where=where,
         )
     except ValidationError as error:
         first = error.errors()[0]

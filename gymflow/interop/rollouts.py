@@ -43,7 +43,8 @@ class ForeignRollout:
 
 @dataclass(slots=True)
 class OwnRollout:
-    """A rollout of ours, with all that belongs to it. The run's own document and verdict sets come with its first rollout."""
+    """A rollout of ours, with all that belongs to it. What is the run's own comes with its first rollout: its document, verdict
+    sets, whole plan and tasks, and the format that it was exported in. `where` is where it was read."""
 
     record: RolloutRecord
     planned: PlannedRollout
@@ -52,6 +53,10 @@ class OwnRollout:
     artifacts: dict[str, bytes] = field(default_factory=dict)
     run: RunDocument | None = None
     verdict_sets: list[VerdictSet] | None = None
+    plan: list[PlannedRollout] = field(default_factory=list)
+    tasks: list[PlannedTask] = field(default_factory=list)
+    format: str | None = None
+    where: str = field(default="", compare=False)
 
     def verdict_of(self, verdict_sets: Sequence[str]) -> VerdictRecord | None:
         """The verdict of the first of these sets that has one: a set, then those that it took verdicts over from."""

@@ -75,6 +75,53 @@ async def test_failed_rollouts_and_earlier_verdict_sets_come_back_too(
     assert {one["rollout"]["status"] for one in before["records"]} == {"completed", "failed"}
 
 
+@pytest.fixture
+def exported(agents_run: Store, tmp_path: Path) -> Path:
+    """Six lines of a run of ours."""
+    export_run(agents_run, "r", "nemo-gym", tmp_path / "own.jsonl")
+    return tmp_path / "own.jsonl"
+
+
+async def test_rollouts_that_a_file_of_ours_lost_are_missing(exported: Path, place: Store) -> None:
+    lines = exported.read_text().splitlines(keepends=True)
+    exported.write_text("".join(lines[:3]))
+    report = await import_file(place, exported, "nemo-gym", Registry())
+    assert (report.tasks, report.rollouts, report.completed) == (3, 3, 3)
+    assert report.notes[0] == "3 of 6 planned rollouts are not in the file and count as missing"
+    outcomes = "select outcome, count(*) from outcomes group by 1 order by 1"
+    assert rows(place, outcomes) == [("missing", 3), ("scored", 3)]
+    exported.write_text("".join(lines))
+    await import_file(place, exported, "nemo-gym", Registry(), run_id="r")
+    assert rows(place, outcomes) == [("scored", 6)]
+
+
+async def test_a_line_that_stands_twice_counts_once(exported: Path, place: Store) -> None:
+    text = exported.read_text()
+    exported.write_text(text + text)
+    report = await import_file(place, exported, "nemo-gym", Registry())
+    assert (report.rollouts, report.completed, report.scored) == (6, 6, 6)
+    assert rows(place, "select count(*), count(distinct rollout_id) from rollouts") == [(6, 6)]
+
+
+async def test_a_rollout_that_stands_twice_and_differs_is_refused_with_its_line(exported: Path, place: Store) -> None:
+    other = json.loads(exported.read_text().splitlines()[1])
+    other["gymflow"]["record"]["rollout"]["duration_s"] += 1
+    with exported.open("a") as file:
+        file.write(json.dumps(other) + "\n")
+    with pytest.raises(InputError, match=r"own.jsonl:7: rollout 1 of the plan stands at .*own.jsonl:2 already"):
+        await import_file(place, exported, "nemo-gym", Registry())
+    assert place.runs() == []
+
+
+@pytest.mark.parametrize("given", [{"verifier": "exact"}, {"parameters": {"mode": "lenient"}}, {"name": "mine"}])
+async def test_what_would_change_a_run_of_ours_is_refused(exported: Path, place: Store, given: Any) -> None:
+    with pytest.raises(InputError, match="comes back as it was; leave out --"):
+        await import_file(place, exported, "nemo-gym", Registry(), **given)
+    with pytest.raises(InputError, match="exported as nemo-gym"):
+        await import_file(place, exported, "ng-trajectory", Registry())
+    assert place.runs() == []
+
+
 @pytest.mark.parametrize("format", ["atif", "inspect", "ng-trajectory"])
 async def test_what_a_format_shows_by_itself_is_read_without_our_own_part(
     format: str, agents_run: Store, tmp_path: Path

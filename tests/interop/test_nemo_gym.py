@@ -209,7 +209,7 @@ async def test_token_ids_of_training_rows_are_chained(place: Store, tmp_path: Pa
         ("{", r"rollouts.jsonl:1: not JSON"),
         ({"reward": 1.0}, r"rollouts.jsonl:1: response.output"),
         (ROW | {"reward": "high"}, r"rollouts.jsonl:1: reward"),
-        (ROW | {"gymflow": {"version": 99}}, r"rollouts.jsonl:1: .*version 1"),
+        (ROW | {"gymflow": {"version": 99}}, r"rollouts.jsonl:1: .*version 2"),
         ("", "is empty"),
     ],
 )
