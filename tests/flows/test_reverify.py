@@ -282,6 +282,31 @@ async def test_labels_say_how_far_people_agree(run, store, own, tmp_path):
         await reverify("r", {}, str(store), labels=str(labels))
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"task_id": "a", "repeat": "one", "label": True}, r"labels.jsonl:2: repeat: .*'one'"),
+        ({"task_id": "a", "repeat": -1, "label": True}, r"labels.jsonl:2: repeat"),
+        ({"rollout_id": "r-99", "label": True}, r"labels.jsonl:2: run r has no rollout 'r-99'"),
+        ({"rollout_id": "r-0", "label": False}, r"labels.jsonl:2: r-0 has the other label at .*labels.jsonl:1"),
+    ],
+)
+async def test_a_label_that_is_about_nothing_or_contradicts_is_named(run, store, own, tmp_path, line, message):
+    await run(own())
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text(json.dumps({"task_id": "a", "label": True}) + "\n" + json.dumps(line) + "\n")
+    with pytest.raises(InputError, match=message):
+        await reverify("r", {}, str(store), labels=str(labels))
+
+
+async def test_a_rollout_that_is_labelled_twice_counts_once(run, store, own, tmp_path):
+    await run(own())
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text('{"task_id": "a", "label": true}\n{"rollout_id": "r-0", "label": true}\n')
+    report = await reverify("r", {}, str(store), labels=str(labels))
+    assert (report.agreement.labels, report.agreement.matched) == (1, 1)
+
+
 async def test_the_report_lies_with_the_run(run, store, own):
     await run(own())
     report = await reverify("r", {"strict": False}, str(store))
