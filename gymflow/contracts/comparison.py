@@ -38,7 +38,7 @@ class ExactTest(Contract):
 
 
 class PowerReport(Contract):
-    """At a two-sided level of 5 % and a power of 80 %."""
+    """At a two-sided level of 5 % and a power of 80 %. Null, with the reason, where the differences have no spread."""
 
     detectable: float | None = Field(description="Least difference of the score that the present size would find.")
     effect: float = Field(description="The wanted effect.")
@@ -75,6 +75,18 @@ class SliceDifference(Contract):
     value: str
     score: Difference
     pass_rate: Difference
+
+
+class Alone(Contract):
+    """A candidate's own values over all of its tasks, or those of a slice, whether or not the base has them."""
+
+    by: str | None = None
+    value: str | None = None
+    tasks: int = Field(description="With a scored rollout.")
+    score: float | None
+    pass_rate: float | None
+    costs: dict[str, float | None] = Field(description="Mean per rollout: tokens, US dollars, turns, seconds.")
+    coverage: float | None = Field(description="Share of the planned rollouts that are scored.")
 
 
 class Overlap(Contract):
@@ -114,6 +126,7 @@ class CandidateLine(Contract):
     flips: Flips
     costs: dict[str, Difference] = Field(description="Mean per rollout: tokens, US dollars, turns, seconds.")
     slices: list[SliceDifference]
+    alone: list[Alone] = Field(description="The candidate by itself: all of it first, then by slices.")
     warnings: list[str]
     prediction: Prediction | None = Field(None, description="Where the candidate's run tests a decision.")
 

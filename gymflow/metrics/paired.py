@@ -144,8 +144,9 @@ class Power:
 
 def power(error: ClusteredError, tasks: int, effect: float, within: tuple[float | None, float | None]) -> Power:
     """n = (z_a/2 + z_b)^2 (w^2 + s_A^2/K_A + s_B^2/K_B) / d^2 (Miller 2024, section 5), the bracket being n * SE^2 of the paired
-    difference as it was observed. `within`: mean over tasks of s^2/K and of s^2, both sides summed; None: not known."""
-    if error.standard_error is None:
+    difference as it was observed. `within`: mean over tasks of s^2/K and of s^2, both sides summed; None: not known. Without a
+    spread of the differences there is no variance to plan with, and all but the effect is None."""
+    if error.standard_error is None or error.standard_error < NO_SPREAD:
         return Power(None, effect, None, None)
     z = normal_quantile(1 - ALPHA / 2) + normal_quantile(POWER)
     variance = tasks * error.standard_error**2

@@ -101,6 +101,11 @@ def test_no_number_of_repeats_helps_where_the_tasks_differ_too_much() -> None:
     assert power(ClusteredError(None, 1), 1, 0.03, (None, None)).tasks is None
 
 
+def test_differences_without_spread_plan_nothing() -> None:
+    found = power(ClusteredError(0.0, 100), 100, 0.03, (0.0, 0.0))
+    assert (found.detectable, found.tasks, found.repeats) == (None, None, None)
+
+
 def test_correlation_of_a_constant_is_undefined() -> None:
     assert correlation(np.ones(4), np.arange(4.0)) is None
     assert correlation(np.arange(4.0), 2 * np.arange(4.0)) == pytest.approx(1.0)

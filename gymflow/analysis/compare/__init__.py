@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gymflow.analysis.compare.alone import alone
 from gymflow.analysis.compare.differences import Differences, Settings
 from gymflow.analysis.compare.gates import Gate, parse_gate, read_gates
 from gymflow.analysis.compare.pairing import pair
@@ -48,12 +49,14 @@ def compare(
     # Slices that a gate names are cut, too; environments always are.
     names = list(dict.fromkeys([*wanted(by), *(gate.slice[0] for gate in gates if gate.slice)]))
     names = [name for name in names if name != "environment"]
+    of_itself = list(dict.fromkeys(gate.slice[0] for gate in gates if gate.absolute and gate.slice))
+    of_itself = [name for name in of_itself if name != "environment"]
     lines, tables = [], []
     with connect(store.root, runs=[selector.partition(":")[0] for selector in (base, *candidates)]) as connection:
         first = load_side(connection, store, base, names, verdict_set)
         for selector in candidates:
             line, table = _line(
-                store, connection, first, load_side(connection, store, selector, [], verdict_set), settings
+                store, connection, first, load_side(connection, store, selector, of_itself, verdict_set), settings
             )
             lines.append(line)
             tables.append(table)
@@ -119,6 +122,7 @@ def _line(
         flips=found.flips(),
         costs=found.costs(),
         slices=found.slices(base.masks),
+        alone=alone(candidate),
         warnings=warnings,
         prediction=promised,
     )

@@ -1,6 +1,7 @@
 """The numbers of a comparison, over paired tasks."""
 
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pyarrow.compute as pc
 
 from gymflow.analysis.compare.pairing import Pairs
 from gymflow.contracts.comparison import Difference, ExactTest, Flips, PowerReport, SliceDifference, TaskFlip
+from gymflow.errors import InputError
 from gymflow.metrics import paired as tests
 from gymflow.metrics.bootstrap import SEED
 from gymflow.metrics.intervals import CONFIDENCE, Array, clustered_error
@@ -23,6 +25,10 @@ class Settings:
     effect: float = 0.02
     confidence: float = CONFIDENCE
     seed: int = SEED
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.effect) and self.effect > 0):
+            raise InputError(f"--effect {self.effect}: write the difference that should be found, such as 0.02")
 
 
 class Differences:
@@ -92,6 +98,8 @@ class Differences:
         reason = None
         if error.standard_error is None:
             reason = "there are fewer than two independent tasks"
+        elif found.detectable is None:
+            reason = "every task differs by the same: no spread to plan with"
         elif self._within()[0] is None:
             reason = "what further repeats would remove is not known: no task has two scored rollouts on both sides"
         elif found.repeats is None:

@@ -3,9 +3,12 @@
 score >= -0.01                  the candidate's score less the base's
 score.low >= -0.03              the lower end of that difference's interval (non-inferiority)
 score[tag=hard] >= -0.05        over the tasks of one slice
-absolute pass_rate >= 80%       the candidate's own value
+absolute pass_rate >= 80%       the candidate's own value, over all of its tasks
+coverage >= 95%                 the share of the candidate's planned rollouts that are scored
 cost_usd <= +10%                the difference in percent of the base
 lost <= 3                       tasks that pass on the base, and not on the candidate
+
+A condition on differences does not hold where fewer than half of the common tasks are scored on both sides.
 """
 
 import operator
@@ -21,6 +24,7 @@ from gymflow.suggest import did_you_mean
 COSTS = ("prompt_tokens", "completion_tokens", "cost_usd", "turns", "duration_s")
 QUALITY = ("score", "pass_rate")
 COUNTS = ("gained", "lost")
+COVERAGE = "coverage"
 OPERATORS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 _FORM = re.compile(
     r"(?P<absolute>absolute\s+)?(?P<metric>\w+)(?:\.(?P<end>\w+))?(?:\[(?P<by>[^=\]]+)=(?P<value>[^\]]*)\])?"
@@ -42,10 +46,26 @@ class Gate:
     slice: tuple[str, str] | None = None
 
     def judge(self, line: CandidateLine) -> GateResult:
-        """Whether it holds for a candidate. What is undefined does not hold."""
-        observed, reason = self._observed(line)
-        passed = observed is not None and bool(OPERATORS[self.operator](observed, self.bound))
+        """Whether it holds for a candidate. What is undefined, or rests on fewer than half of the pairs, does not hold."""
+        if self.absolute or self.metric == COVERAGE:
+            observed, reason = self._of_candidate(line)
+        else:
+            observed, reason = self._observed(line)
+            if line.overlap.scored * 2 < line.overlap.tasks:
+                reason = f"only {line.overlap.scored} of {line.overlap.tasks} common tasks are scored on both sides"
+        passed = observed is not None and reason is None and bool(OPERATORS[self.operator](observed, self.bound))
         return GateResult(gate=self.text, run_id=line.run_id, observed=observed, passed=passed, reason=reason)
+
+    def _of_candidate(self, line: CandidateLine) -> tuple[float | None, str | None]:
+        """Its own value, whatever the base has."""
+        by, value = self.slice or (None, None)
+        own = next((one for one in line.alone if (one.by, one.value) == (by, value)), None)
+        if own is None:
+            return None, f"no task is in {by}={value}"
+        found = own.costs[self.metric] if self.metric in COSTS else getattr(own, self.metric)
+        if found is None:
+            return None, "no task has it"
+        return (100 * found if self.percent else found), None
 
     def _observed(self, line: CandidateLine) -> tuple[float | None, str | None]:
         if self.metric in COUNTS:
@@ -53,18 +73,11 @@ class Gate:
         found = self._difference(line)
         if found is None:
             return None, f"no task is in {'='.join(self.slice or ())}"
-        if self.absolute:
-            value = found.candidate
-        elif self.end:
-            value = getattr(found.interval, self.end) if found.interval else None
-        else:
-            value = found.difference
+        value = getattr(found.interval, self.end, None) if self.end else found.difference
         if value is None:
             return None, found.reason or "it is not defined"
         if not self.percent:
             return value, None
-        if self.absolute:
-            return 100 * value, None
         if found.base:
             return 100 * value / abs(found.base), None
         return (0.0, None) if value == 0 else (None, "the base is 0")  # nothing of nothing is no change
@@ -91,7 +104,7 @@ def parse_gate(text: str, source: str = "--gate") -> Gate:
         end=found["end"],
         slice=(found["by"].strip(), found["value"].strip()) if found["by"] else None,
     )
-    known = [*QUALITY, *COSTS, *COUNTS]
+    known = [*QUALITY, *COSTS, *COUNTS, COVERAGE]
     if gate.metric not in known:
         raise InputError(f"{source} {text!r}: no metric {gate.metric!r}; {did_you_mean(gate.metric, known)}")
     if gate.end not in (None, "low", "high"):
@@ -100,6 +113,8 @@ def parse_gate(text: str, source: str = "--gate") -> Gate:
         raise InputError(f"{source} {text!r}: .{gate.end} is an end of the difference's interval; leave out absolute")
     if gate.slice and gate.metric not in QUALITY:
         raise InputError(f"{source} {text!r}: only {' and '.join(QUALITY)} are compared by slices")
+    if gate.metric == COVERAGE and (gate.absolute or gate.end):
+        raise InputError(f"{source} {text!r}: coverage is the candidate's own share and stands alone")
     if gate.metric in COUNTS and (gate.percent or gate.absolute or gate.end):
         raise InputError(f"{source} {text!r}: {gate.metric} is a number of tasks and stands alone")
     return gate

@@ -235,3 +235,17 @@ def test_a_run_of_one_agent_has_nothing_to_compare_with(place: Store, stored: St
     stored("b", column(B))
     with pytest.raises(InputError, match="run b has a single agent: name the runs to compare with it"):
         compare(place, "b")
+
+
+@pytest.mark.parametrize("effect", [float("inf"), float("nan"), 0.0, -0.1])
+def test_an_effect_that_no_size_could_find_is_refused(effect: float) -> None:
+    with pytest.raises(InputError, match="--effect"):
+        Settings(effect=effect)
+
+
+def test_equal_differences_plan_nothing_and_say_why(place: Store, stored: Stored) -> None:
+    stored("b", np.zeros((5, 2)))
+    stored("a", np.ones((5, 2)))
+    power = compare(place, "b", ["a"]).candidates[0].power
+    assert (power.detectable, power.tasks_needed, power.repeats_needed) == (None, None, None)
+    assert power.reason == "every task differs by the same: no spread to plan with"

@@ -34,6 +34,8 @@ def runs(stored: Stored) -> None:
         ("absolute cost_usd < 0.05", 0.03, True),
         ("cost_usd <= 1e-2", 0.01, True),
         ("lost <= 1", 1.0, True),
+        ("coverage >= 99%", 100.0, True),
+        ("absolute score[tag=hard] > 0.2", 0.2, False),
         ("gained >= 3", 2.0, False),
         ("score[tag=none] >= 0", None, False),
     ],
@@ -43,6 +45,23 @@ def test_gates_hold_or_do_not(place: Store, runs: None, gate: str, observed: flo
     assert found.observed == (None if observed is None else pytest.approx(observed))
     assert found.passed is holds
     assert (found.reason is None) == (observed is not None)
+
+
+def test_absolute_gates_look_at_the_candidate_alone(place: Store, stored: Stored) -> None:
+    stored("b", np.ones((2, 1)))
+    stored("a", np.array([[1.0], [1.0], [0.0], [0.0]]))
+    report = compare(place, "b", ["a"], gates=[parse_gate("absolute score >= 0.9")])
+    assert report.gates[0].observed == 0.5 and not report.gates[0].passed
+
+
+def test_what_few_pairs_show_holds_no_gate(place: Store, stored: Stored) -> None:
+    stored("b", np.ones((10, 1)))
+    stored("a", np.array([[1.0]] * 4 + [[np.nan]] * 6))
+    conditions = ("score >= -0.01", "lost <= 0", "coverage >= 50%", "coverage >= 0.4")
+    report = compare(place, "b", ["a"], gates=[parse_gate(one) for one in conditions])
+    assert [gate.passed for gate in report.gates] == [False, False, False, True]
+    assert report.gates[0].reason == "only 4 of 10 common tasks are scored on both sides"
+    assert [gate.observed for gate in report.gates[2:]] == [40.0, 0.4]
 
 
 def test_ends_of_the_interval_make_a_test_of_non_inferiority(place: Store, runs: None) -> None:
