@@ -83,18 +83,18 @@ create macro pass_hat_k(n, c, k) as
         else list_product(list_transform(range(k), lambda i: (c - i)::double / (n - i)))
     end;
 
--- Wilson's score interval of c successes in n trials; z = 1.96 for 95 %.
+-- Wilson's score interval of c successes in n trials; z = 1.96 for 95 %. Null unless 0 <= c <= n and n > 0.
 create macro wilson_low(c, n, z := 1.959963984540054) as
     case
         when n > 0 and c = 0 then 0.0::double
-        when n > 0 then
+        when n > 0 and c between 0 and n then
             (c / n + z * z / (2 * n) - z * sqrt(c / n * (1 - c / n) / n + z * z / (4 * n * n))) / (1 + z * z / n)
     end;
 
 create macro wilson_high(c, n, z := 1.959963984540054) as
     case
         when n > 0 and c = n then 1.0::double
-        when n > 0 then
+        when n > 0 and c between 0 and n then
             (c / n + z * z / (2 * n) + z * sqrt(c / n * (1 - c / n) / n + z * z / (4 * n * n))) / (1 + z * z / n)
     end;
 

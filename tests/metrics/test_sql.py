@@ -41,7 +41,10 @@ def test_wilson_macros_are_the_function(connection: duckdb.DuckDBPyConnection, c
 
 
 def test_wilson_of_no_trial_is_null(connection: duckdb.DuckDBPyConnection) -> None:
-    assert connection.execute("select wilson_low(0, 0), wilson_high(0, 0)").fetchall() == [(None, None)]
+    for c, n in ((0, 0), (11, 10), (-1, 10)):
+        assert connection.execute("select wilson_low(?, ?), wilson_high(?, ?)", [c, n, c, n]).fetchall() == [
+            (None, None)
+        ]
 
 
 def test_macros_work_where_nothing_can_be_opened(tmp_path: Path) -> None:
