@@ -60,7 +60,7 @@ with called as (
         rollout_id, count(*) as calls, count(*) filter (status = 'ok') as ok_calls,
         count(*) filter (status = 'ok' and prompt_tokens is not null and completion_tokens is not null) as metered_calls,
         count(*) filter (status = 'ok' and chained is not null) as token_calls,
-        count(*) filter (status = 'ok' and reported_model is not null) as named_calls,
+        count(*) filter (status = 'ok' and reported_model <> '') as named_calls,
         sum(said)::bigint as said, hash(list(content order by call)) as content, max(temperature) as temperature
     from facts.calls where role = 'policy' group by rollout_id
 ),

@@ -252,6 +252,25 @@ def test_thresholds_decide_what_is_found(planter: Planter, tmp_path: Path) -> No
             load_thresholds(file)
 
 
+def test_a_snapshot_of_a_model_is_that_model_and_its_sibling_is_not(planter: Planter) -> None:
+    same = [
+        ("gpt-4o", "gpt-4o-2024-08-06"), ("gpt-4", "gpt-4-0613"), ("claude-3-5-sonnet-latest", "claude-3-5-sonnet-20241022"),
+        ("openai/gpt-4o", "gpt-4o-2024-08-06"), ("/models/Qwen3-8B", "qwen3-8b"), ("gpt-4o", "openai/gpt-4o"),
+        ("gemini-1.5-pro", "gemini-1.5-pro-002"), ("m", "m@20250101-v2:0"), ("m:latest", "m:latest"),
+    ]  # fmt: skip
+    other = [
+        ("gpt-4", "gpt-4o-mini"), ("gpt-5", "gpt-5-nano-2025-08-07"), ("gpt-4", "gpt-4.1"), ("gpt-4o", "gpt-4o-mini"),
+        ("llama-3", "llama-3-70b"), ("gpt-4", "another/gpt-4o"), ("gpt-4o-2024-08-06", "gpt-4o-2024-05-13"),
+    ]  # fmt: skip
+    for run_id, pairs in (("same", same), ("other", other)):
+        planter.run(run_id, [[of_call(model=asked, reported_model=said)] for asked, said in pairs])
+        [check] = [one for one in examine(planter.store, run_id).checks if one.check == "other_model"]
+        assert check.affected == (len(other) if run_id == "other" else 0), [one.message for one in check.examples]
+    planter.run("unnamed", [[of_call(reported_model="")]])
+    [check] = [one for one in examine(planter.store, "unnamed").checks if one.check == "other_model"]
+    assert (check.affected, check.unobserved) == (0, 1)
+
+
 @pytest.mark.parametrize("damage", [b"", b"{}\n", b'{"rollouts": "', b"\xff\n"])
 def test_a_report_that_cannot_be_read_is_said_to(planter: Planter, damage: bytes) -> None:
     reader = planter.store.run(planter.run("r", [[answering("A")]]))
