@@ -127,6 +127,10 @@ def test_a_label_that_does_not_hold_is_dropped_and_counted(
         (sentence("It is so.", cited("verdict/passed", "true")), "citation does not hold"),
         (sentence("x" * 500, GOOD), "malformed"),
         (sentence("The attempt Passed.", GOOD), "no verdict cited"),
+        *(
+            (sentence(f"So it is {word}.", GOOD), "no verdict cited")
+            for word in ("right", "wrong", "a failure", "what fails", "rewarded", "the gold answer", "scored 1.0")
+        ),
     ],
 )
 def test_a_sentence_that_cannot_be_verified_is_dropped_and_counted(

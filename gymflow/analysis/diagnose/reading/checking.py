@@ -15,7 +15,11 @@ LEAST = 4
 QUOTED = ("output", "arguments", "reason", "text")
 """Fields that are quoted from; the others are cited whole."""
 
-_JUDGED = re.compile(r"\b(pass(es|ed)?|correct(ly)?|succeed(s|ed)?|solve[sd]?)\b", re.IGNORECASE)
+_JUDGED = re.compile(
+    r"\b(pass(es|ed|ing)?|fail(s|ed|ing|ures?)?|(in)?correct(ly|ness)?|right(ly)?|wrong(ly)?|succeed(s|ed|ing)?|"
+    r"(un)?success(es|ful(ly)?)?|solve[sd]?|unsolved|rewards?|rewarded|gold|scor(e|es|ed|ing)|verdicts?)\b",
+    re.IGNORECASE,
+)
 _CITATION = "insert into facts.citations values (?, ?, 0, ?, ?, ?)"
 _TABLES = """
 create schema facts;
