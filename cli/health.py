@@ -10,7 +10,7 @@ from cli.recording import recording
 from cli.terminal import one_line, print_json, results
 from gymflow.analysis.health import SEVERITIES, affected_share, last_report, load_thresholds, worse
 from gymflow.analysis.health.sheets import health_line
-from gymflow.contracts.health import HealthReport
+from gymflow.contracts.health import CheckResult, HealthReport
 from gymflow.errors import GateFailed, InputError
 from gymflow.suggest import did_you_mean
 
@@ -64,7 +64,7 @@ def _put(console: Console, report: HealthReport, before: HealthReport | None) ->
         was = shares.get(check.check, 0.0)
         if not check.findings and not was:
             continue
-        change = f"  ({affected_share(check, report):.1%} of rollouts, was {was:.1%})" if before else ""
+        change = f"  ({_share(check, affected_share(check, report))}, was {_share(check, was)})" if before else ""
         console.print(
             f"\n{check.severity:<8} {check.check}  {check.findings}{change}",
             style=STYLES[check.severity],
@@ -83,3 +83,7 @@ def _put(console: Console, report: HealthReport, before: HealthReport | None) ->
             console.print(
                 f"  {check.check}: {check.unobserved} of {check.unobserved + check.evaluated} rollouts", soft_wrap=True
             )
+
+
+def _share(check: CheckResult, share: float) -> str:
+    return f"{share:.0f} places" if check.scope == "run" else f"{share:.1%} of {check.scope}s"

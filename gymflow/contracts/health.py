@@ -37,6 +37,7 @@ class HealthReport(Contract):
         None, description="How far it read: records of the run with smaller sequence numbers. Others came later."
     )
     rollouts: int = Field(description="Planned; the other counts add up to it.")
+    tasks: int = Field(0, description="Planned.")
     healthy: int
     unhealthy: int
     unobserved: int

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cli.health import check_run
-from gymflow.analysis.health import last_report
+from gymflow.analysis.health import affected_share, examine, last_report, worse
 from gymflow.contracts.outcome import FailureKind
 from gymflow.errors import GateFailed, InputError
 
@@ -45,6 +45,21 @@ def test_against_another_run_the_gate_is_on_what_got_worse(planter: Planter) -> 
     check(planter, "after", against="before", fail_on="error")
     with pytest.raises(GateFailed, match="failed_rollout"):
         check(planter, "worse", against="before", fail_on="error")
+
+
+def test_shares_of_tasks_are_of_tasks_and_more_repeats_do_not_thin_them(planter: Planter) -> None:
+    down = Sample(failed=FailureKind.MODEL_ERROR)
+    planter.run("before", [[down] * 2, *[[answering("A"), answering("B")]] * 3])
+    planter.run("after", [[down] * 6, [down] * 6, *[[answering("A"), answering("B")] * 3] * 6])
+    planter.run("worse", [[down] * 4, [down] * 4, *[[answering("A"), answering("B")] * 2] * 2])
+    reports = {run: examine(planter.store, run) for run in ("before", "after", "worse")}
+    shares = {}
+    for run, report in reports.items():
+        [found] = [check for check in report.checks if check.check == "always_unhealthy"]
+        shares[run] = affected_share(found, report)
+    assert shares == {"before": 1 / 4, "after": 2 / 8, "worse": 2 / 4}
+    assert "always_unhealthy" in {check.check for check in worse(reports["worse"], reports["before"])}
+    assert "always_unhealthy" not in {check.check for check in worse(reports["after"], reports["before"])}
 
 
 def test_json_is_the_stored_report(planter: Planter, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,7 +30,8 @@ select
     count(*) filter (status is null) as missing,
     count(*) filter (status is not null and unhealthy) as unhealthy,
     count(*) filter (status is not null and unhealthy is null and u.checks > 0) as unobserved,
-    count(*) as rollouts
+    count(*) as rollouts,
+    count(distinct task_key) as tasks
 from facts.rollouts
 left join (
     select distinct rollout_id, true as unhealthy from facts.findings where severity <> 'info' and rollout_id is not null
@@ -53,7 +54,7 @@ def examine(
     with facts(store, reader.run_id, verdict_set) as connection:
         connection.execute(_TABLES)
         results = [_run(connection, reader, check, limits) for check in checks()]
-        missing, unhealthy, unobserved, rollouts = _one(connection, _TALLY)
+        missing, unhealthy, unobserved, rollouts, tasks = _one(connection, _TALLY)
         evaluated = sum(result.evaluated for result in results)
         blind = sum(result.unobserved for result in results)
         report = HealthReport(
@@ -61,6 +62,7 @@ def examine(
             verdict_set=verdict_set or current_set(reader),
             records=records,
             rollouts=rollouts,
+            tasks=tasks,
             healthy=rollouts - missing - unhealthy - unobserved,
             unhealthy=unhealthy,
             unobserved=unobserved,

@@ -12,7 +12,7 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 def hold_gate(report: HealthReport, before: HealthReport | None, fail_on: Severity) -> None:
     """Raise GateFailed where a check of this severity or a graver one found something; with `before` where it affects a larger share
-    of this run than of that one."""
+    of this run than of that one (see `affected_share`)."""
     counted = worse(report, before) if before else report.checks
     grave = SEVERITIES[SEVERITIES.index(fail_on) :]
     if failing := [check for check in counted if check.findings and check.severity in grave]:
@@ -21,11 +21,13 @@ def hold_gate(report: HealthReport, before: HealthReport | None, fail_on: Severi
 
 
 def worse(report: HealthReport, before: HealthReport) -> list[CheckResult]:
-    """Checks that affect a larger share of this run's rollouts than of the other's."""
+    """Checks that affect a larger share of this run than of the other."""
     shares = {check.check: affected_share(check, before) for check in before.checks}
     return [check for check in report.checks if affected_share(check, report) > shares.get(check.check, 0.0)]
 
 
 def affected_share(check: CheckResult, report: HealthReport) -> float:
-    """Of the planned rollouts, those with a finding of this check."""
-    return check.affected / report.rollouts if report.rollouts else 0.0
+    """Of what was planned, how much has a finding of this check: rollouts, or tasks for a check of tasks. A check of the run as a whole
+    has nothing to be a share of: the number of places that it found."""
+    planned = {"rollout": report.rollouts, "task": report.tasks, "run": 1}[check.scope]
+    return check.affected / planned if planned else 0.0
