@@ -41,6 +41,8 @@ async def evaluate(
         await run_chunks(run)
         await verify(run_id)
     if run.cut_short:
+        if run.reason and health:
+            await check_health(run_id, store)
         left = f"`gym eval run --resume {run_id}` runs the {run.progress.left} rollouts to go"
         raise RunIncomplete(f"{run.reason}; with more of it {left}" if run.reason else f"stopped; {left}")
     card = await aggregate(run_id, store)

@@ -3,7 +3,9 @@
 import pytest
 
 from flows.evaluate import evaluate
+from gymflow.analysis.health import last_report
 from gymflow.errors import InputError, RunIncomplete
+from gymflow.store import Store
 from tests.support.runs import scripted
 
 ANSWER = [{"text": "The answer is (A).", "usage": {"prompt_tokens": 90, "completion_tokens": 10}}]
@@ -40,6 +42,14 @@ async def test_what_was_used_before_a_resume_counts(store, home, rows):
         with pytest.raises(RunIncomplete, match="3 of 3 model calls"):
             await evaluate(config, "r", str(store), [], health=False, diagnosis=False)
     assert rows("select count(*) from rollouts") == [(3,)]
+
+
+async def test_what_a_budget_left_is_examined(store, home):
+    config = scripted(rules=ANSWER, limits={"concurrency": 1}, run_budget={"max_calls": 3})
+    with pytest.raises(RunIncomplete):
+        await evaluate(config, "r", str(store), [], health=True, diagnosis=False)
+    report = last_report(Store(store).run("r"))
+    assert report is not None and report.missing == report.rollouts - 3
 
 
 async def test_calls_under_way_are_finished(store, home, rows):
