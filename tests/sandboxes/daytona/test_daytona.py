@@ -76,7 +76,7 @@ async def test_a_cancelled_command_is_ended_there(sandbox):
 
 async def test_what_is_asked_for_is_what_the_spec_says(provider, cloud):
     spec = SandboxSpec(
-        provider="daytona", image="python:3.12", user="agent", env={"A": "b"}, allow=("pypi.org", "10.1.0.0/16"),
+        provider="daytona", image="python:3.12", user="agent", env={"A": "b"}, allow=("host.test", "10.1.0.0/16"),
         limits=SandboxLimits(cpus=2, memory_mib=2048, disk_mib=5120, wall_s=90), files={"in.txt": "hello"},
     )  # fmt: skip
     sandbox = await provider.start(spec, labels={"gymflow.run": "r7"})
@@ -86,7 +86,7 @@ async def test_what_is_asked_for_is_what_the_spec_says(provider, cloud):
     assert (asked["user"], asked["env"], asked["autoDeleteInterval"]) == ("agent", {"A": "b"}, 0)
     assert (asked["networkBlockAll"], asked["domainAllowList"], asked["networkAllowList"]) == (
         False,
-        "pypi.org",
+        "host.test",
         "10.1.0.0/16",
     )
     assert asked["labels"]["gymflow.run"] == "r7" and OWNER in asked["labels"] and "gymflow.expires" in asked["labels"]
@@ -102,8 +102,8 @@ async def test_what_daytona_lacks_is_refused_before_anything_is_asked(provider, 
     await refused(provider, "whole cores", image="x", limits=SandboxLimits(cpus=0.5))
     await refused(provider, "snapshot has its own limits.cpus", limits=SandboxLimits(cpus=1))
     await refused(provider, "no option colour; it has snapshot", options={"colour": "red"})
-    await refused(provider, "all ports", allow=("pypi.org:443",))
-    await refused(provider, "leave out `allow`", network="open", allow=("pypi.org",))
+    await refused(provider, "all ports", allow=("host.test:443",))
+    await refused(provider, "leave out `allow`", network="open", allow=("host.test",))
     assert cloud.requests == []
 
 

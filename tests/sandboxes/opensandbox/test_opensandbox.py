@@ -61,14 +61,14 @@ async def test_a_timeout_is_an_outcome_and_ends_the_tree(sandbox):
 
 async def test_what_is_asked_for_is_what_the_spec_says(provider, server):
     spec = SandboxSpec(
-        provider="opensandbox", image="debian:12", user="1000:1000", env={"A": "b"}, allow=("pypi.org",),
+        provider="opensandbox", image="debian:12", user="1000:1000", env={"A": "b"}, allow=("host.test",),
         limits=SandboxLimits(cpus=0.5, memory_mib=512, wall_s=90), files={"in.txt": "hello"},
     )  # fmt: skip
     sandbox = await provider.start(spec, labels={"gymflow.run": "r7"})
     asked = created(server)
     assert asked["image"]["uri"] == "debian:12" and asked["timeout"] == 90
     assert asked["resourceLimits"] == {"cpu": "0.5", "memory": "512Mi"}
-    assert asked["networkPolicy"] == {"defaultAction": "deny", "egress": [{"action": "allow", "target": "pypi.org"}]}
+    assert asked["networkPolicy"] == {"defaultAction": "deny", "egress": [{"action": "allow", "target": "host.test"}]}
     assert asked["metadata"]["gymflow.run"] == "r7" and OWNER in asked["metadata"]
     assert await sandbox.get("in.txt") == b"hello"
     await sandbox.exec("true", env={"C": "d"})
@@ -83,8 +83,8 @@ async def test_what_is_asked_for_is_what_the_spec_says(provider, server):
 async def test_what_opensandbox_lacks_is_refused_before_anything_is_asked(provider, server):
     await refused(provider, "limits.processes, limits.disk_mib, network: gateway", network="gateway", limits=SandboxLimits(processes=9, disk_mib=9))  # fmt: skip
     await refused(provider, "no option colour", options={"colour": "red"})
-    await refused(provider, "all ports", allow=("pypi.org:443",))
-    await refused(provider, "leave out `allow`", network="open", allow=("pypi.org",))
+    await refused(provider, "all ports", allow=("host.test:443",))
+    await refused(provider, "leave out `allow`", network="open", allow=("host.test",))
     await refused(provider, "wants numbers", user="somebody")
     await refused(provider, "60 s and more", limits=SandboxLimits(wall_s=5))
     assert server.requests == []

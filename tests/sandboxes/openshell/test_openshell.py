@@ -56,7 +56,7 @@ async def test_a_cancelled_command_is_ended_there(sandbox):
 
 async def test_what_is_asked_for_is_what_the_spec_says(provider, gateway):
     spec = SandboxSpec(
-        provider="openshell", image="python:3.12", env={"A": "b"}, allow=("pypi.org", "*.example.com:8443"),
+        provider="openshell", image="python:3.12", env={"A": "b"}, allow=("host.test", "*.example.com:8443"),
         files={"in.txt": "hello"},
     )  # fmt: skip
     sandbox = await provider.start(spec, labels={"gymflow.run": "r/7"})
@@ -67,7 +67,7 @@ async def test_what_is_asked_for_is_what_the_spec_says(provider, gateway):
     )
     assert all(len(value) <= 63 for value in asked.labels.values())
     rules = [asked.spec.policy.network_policies[f"allow-{number}"].endpoints[0] for number in (0, 1)]
-    assert [(rule.host, list(rule.ports)) for rule in rules] == [("pypi.org", [80, 443]), ("*.example.com", [8443])]
+    assert [(rule.host, list(rule.ports)) for rule in rules] == [("host.test", [80, 443]), ("*.example.com", [8443])]
     assert "/work" in asked.spec.policy.filesystem.read_write
     assert await sandbox.get("in.txt") == b"hello"
     assert [info.sandbox_id for info in await provider.list({"gymflow.run": "r/7"})] == [sandbox.id]
