@@ -2,11 +2,11 @@
 
 import sys
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli.arguments import Json, SearchDir
 from cli.terminal import print_json
 from gymflow.errors import InputError
 from gymflow.suggest import did_you_mean, relevance
@@ -26,11 +26,6 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 app = typer.Typer(no_args_is_help=True)
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-SearchDir = Annotated[
-    list[Path] | None,
-    typer.Option("--search-dir", help="A folder with environments/, harnesses/ or verifiers/ of yours."),
-]
 Domain = Annotated[str | None, typer.Option(help="Only this domain.")]
 Tag = Annotated[list[str] | None, typer.Option(help="Only with this tag (repeatable: with all of them).")]
 Licence = Annotated[str | None, typer.Option(help="Only under this licence, ours or that of an external tool.")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.discover import Json, SearchDir
+from cli.arguments import Json, SearchDir
 from cli.terminal import plain, print_json
 from gymflow.errors import InputError
 

@@ -6,21 +6,13 @@ from typing import Annotated
 
 import typer
 
+from cli.arguments import Api, ApiKeyEnv, Inline, Json, Run, SearchDir, Store
 from cli.options import RunOptions
 from gymflow.errors import InputError
 
 app = typer.Typer(no_args_is_help=True)
 group = typer.Typer(no_args_is_help=True, help="Run, score and report evaluations.")
 app.add_typer(group, name="eval")
-
-Store = Annotated[
-    str | None, typer.Option(metavar="PATH", help="The store; default $GYMFLOW_STORE, else ./gymflow-store.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Inline = Annotated[bool, typer.Option("--inline", help="Run here, even if a Prefect server is configured.")]
-SearchDir = Annotated[
-    list[Path] | None, typer.Option("--search-dir", help="A folder with environments, harnesses or verifiers of yours.")
-]
 
 
 @group.command("run")
@@ -43,8 +35,8 @@ def run(
     base_url: Annotated[
         str | None, typer.Option(help="An OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1.")
     ] = None,
-    api: Annotated[str | None, typer.Option(help="Dialect of the endpoint: chat or responses.")] = None,
-    api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the key.")] = None,
+    api: Api = None,
+    api_key_env: ApiKeyEnv = None,
     repeats: Annotated[
         int | None, typer.Option(min=1, help="Rollouts per task; default: the benchmark's, else 1.")
     ] = None,
@@ -143,7 +135,7 @@ def run(
 
 @group.command("health")
 def health(
-    run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],
+    run: Run,
     against: Annotated[
         str | None, typer.Option(metavar="RUN", help="Another run: the gate is on what got worse.")
     ] = None,
@@ -163,7 +155,7 @@ def health(
 
 @group.command("diagnose")
 def diagnose(
-    run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],
+    run: Run,
     against: Annotated[
         str | None, typer.Option(metavar="RUN", help="An earlier run: what explains the change.")
     ] = None,
@@ -171,8 +163,8 @@ def diagnose(
         str | None, typer.Option(metavar="MODEL", help="A model that reads rollouts: a served name, or provider:name.")
     ] = None,
     base_url: Annotated[str | None, typer.Option(help="Its OpenAI-compatible endpoint.")] = None,
-    api: Annotated[str | None, typer.Option(help="Dialect of the endpoint: chat or responses.")] = None,
-    api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the key.")] = None,
+    api: Api = None,
+    api_key_env: ApiKeyEnv = None,
     store: Store = None,
     search_dir: SearchDir = None,
     inline: Inline = False,
@@ -196,7 +188,7 @@ def diagnose(
 
 @group.command("decide")
 def decide(
-    run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],
+    run: Run,
     choose: Annotated[
         str | None, typer.Option(metavar="N|NAME", help="Rank or name of the intervention; asked for if left out.")
     ] = None,
@@ -214,7 +206,7 @@ def decide(
 
 @group.command("report")
 def report(
-    run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],
+    run: Run,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: reports/report.html of the run.")
     ] = None,
@@ -233,7 +225,7 @@ def report(
 
 @group.command("reverify")
 def reverify(
-    run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],
+    run: Run,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -308,7 +300,7 @@ def import_(
 
 @group.command("export")
 def export(
-    run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],
+    run: Run,
     format: Annotated[str, typer.Option(help="nemo-gym, ng-trajectory, atif or inspect.")],
     output: Annotated[Path, typer.Option(help="File (atif: folder) to write; it must not exist.")],
     verdicts: Annotated[

@@ -4,17 +4,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.arguments import Json, Run, Store
 from gymflow.errors import InputError
 
 if TYPE_CHECKING:
     from gymflow.contracts.report import RunSummary
 
 app = typer.Typer(no_args_is_help=True)
-
-Store = Annotated[
-    str | None, typer.Option(metavar="PATH", help="The store; default $GYMFLOW_STORE, else ./gymflow-store.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("runs")
@@ -48,7 +44,7 @@ def runs(store: Store = None, json: Json = False) -> None:
 
 @app.command("show")
 def show(
-    run: Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")],
+    run: Run,
     task: Annotated[str | None, typer.Argument(help="Task id, a unique beginning of one, or a rollout id.")] = None,
     repeat: Annotated[int | None, typer.Argument(help="A repeat of the task: its whole trajectory.", min=0)] = None,
     agent: Annotated[str | None, typer.Option(help="Whose repeat, where several agents played the task.")] = None,

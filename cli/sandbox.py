@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.discover import Json
+from cli.arguments import Json
 from gymflow.errors import InputError
 
 app = typer.Typer(no_args_is_help=True)

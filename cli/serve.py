@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cli import arguments
 from cli.options import RunOptions, model_spec
 from cli.terminal import plain, print_json
 from gymflow.contracts.model import ModelSpec
@@ -40,15 +41,13 @@ def serve(
     base_url: Annotated[
         str | None, typer.Option(help="The model's endpoint, such as http://127.0.0.1:8000/v1.")
     ] = None,
-    api: Annotated[str | None, typer.Option(help="Dialect of the endpoint: chat or responses.")] = None,
-    api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the key.")] = None,
+    api: arguments.Api = None,
+    api_key_env: arguments.ApiKeyEnv = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free port.")] = 0,
     concurrency: Annotated[int | None, typer.Option(min=1, help="Calls in flight; default: no bound.")] = None,
-    store: Annotated[
-        str | None, typer.Option(metavar="PATH", help="The store; default $GYMFLOW_STORE, else ./gymflow-store.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    store: arguments.Store = None,
+    json: arguments.Json = False,
 ) -> None:
     """Serve a model in three dialects (OpenAI Responses, OpenAI Chat Completions, Anthropic Messages) until Ctrl-C.
 

@@ -6,13 +6,12 @@ from typing import Annotated
 
 import typer
 
+from cli.arguments import Json
 from cli.terminal import print_json
 
 app = typer.Typer(no_args_is_help=True)
 
 DEFAULT_PORT = 4200
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("up")

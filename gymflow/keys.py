@@ -1,4 +1,4 @@
-"""The digests that identify what a rollout is and what judged it (DESIGN, section 4).
+"""The digests that identify what a rollout is and what judged it.
 
 All are SHA-256 over canonical JSON, in lower-case hex. Golden tests pin every one of them: a change here makes stored work
 unfindable, so it is made by raising a protocol number, never by accident.

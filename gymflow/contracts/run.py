@@ -111,7 +111,7 @@ class RunConfig(Contract):
 
 
 class Fingerprint(Contract):
-    """Named digests of what a run sampled with and scored with (DESIGN: identity and reuse)."""
+    """Named digests of what a run sampled with and scored with."""
 
     sampling: dict[str, str] = Field(
         description="model, harness, prompt, sampling, dataset, environment, sandbox, engine."

@@ -1,4 +1,4 @@
-"""The model gateway: every model call of every rollout passes through here (DESIGN, section 8)."""
+"""The model gateway: every model call of every rollout passes through here."""
 
 from gymflow.models.base import ContextOverflow as ContextOverflow
 from gymflow.models.base import FinishReason as FinishReason

@@ -15,7 +15,7 @@ from gymflow.contracts.trajectory import Usage
 
 Item = dict[str, Any]
 Dialect = Literal["chat", "responses", "messages"]
-Sink = Callable[[bytes], Awaitable[None]]
+EventSink = Callable[[bytes], Awaitable[None]]
 """Takes the server-sent events of an answer, one whole event at a time, as they arrive."""
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal"]
@@ -121,12 +121,13 @@ class RemoteSink(ABC):
     begun = False
     """Whether something has been handed on."""
 
-    async def __call__(self, event: bytes) -> None:
-        raise NotImplementedError("the other process hands the events on")
-
     @abstractmethod
     async def stream(self, provider: "Provider", request: ModelRequest) -> ModelResponse:
         """`provider.stream`, made elsewhere. Raises ModelError or ContextOverflow."""
+
+
+Sink = EventSink | RemoteSink
+"""Where a streamed answer goes."""
 
 
 class Provider(ABC):
@@ -170,6 +171,6 @@ class Provider(ABC):
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """One attempt of one call. Raises ModelError or ContextOverflow."""
 
-    async def stream(self, request: ModelRequest, sink: Sink) -> ModelResponse:
+    async def stream(self, request: ModelRequest, sink: EventSink) -> ModelResponse:
         """`complete`, handing the endpoint's events on as they arrive. Only for `native` requests in the provider's dialect."""
         raise NotImplementedError(f"{type(self).__name__} does not stream")

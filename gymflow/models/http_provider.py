@@ -9,7 +9,7 @@ from gymflow.contracts.outcome import FailureKind
 from gymflow.contracts.trajectory import Usage
 from gymflow.errors import InputError
 from gymflow.models import wire
-from gymflow.models.base import Dialect, ModelError, ModelRequest, ModelResponse, Provider, Sink
+from gymflow.models.base import Dialect, EventSink, ModelError, ModelRequest, ModelResponse, Provider
 from gymflow.models.dialects import DialectError
 from gymflow.models.dialects.events import ASSEMBLERS, Assembler, EventStream
 from gymflow.models.http import Endpoint, error_words
@@ -114,7 +114,7 @@ class HttpProvider(Provider):
         response.native = payload if request.native is not None else None
         return response
 
-    async def stream(self, request: ModelRequest, sink: Sink) -> ModelResponse:
+    async def stream(self, request: ModelRequest, sink: EventSink) -> ModelResponse:
         assert self.dialect is not None
         began = time.monotonic()
         first: float | None = None

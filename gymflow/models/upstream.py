@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from gymflow.contracts.model import ModelSpec
 from gymflow.contracts.outcome import FailureKind
 from gymflow.contracts.trajectory import ModelCall
-from gymflow.models.base import ModelError, ModelRequest, ModelResponse, Provider, RemoteSink, Sink
+from gymflow.models.base import EventSink, ModelError, ModelRequest, ModelResponse, Provider, RemoteSink, Sink
 from gymflow.models.health import Health
 from gymflow.models.limiter import Limiter
 from gymflow.models.prices import Price, price_of
@@ -99,7 +99,7 @@ class Upstream:
 class _HandedOn:
     """A sink that remembers whether anything went through it."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: EventSink) -> None:
         self._sink = sink
         self.begun = False
 

@@ -21,7 +21,7 @@ from gymflow.contracts.model import ModelIdentity, ModelSpec
 from gymflow.contracts.outcome import FailureKind
 from gymflow.errors import InputError
 from gymflow.models import wire
-from gymflow.models.base import Dialect, ModelError, ModelRequest, ModelResponse, Provider, Sink
+from gymflow.models.base import Dialect, EventSink, ModelError, ModelRequest, ModelResponse, Provider
 from gymflow.models.dialects import DialectError, chat
 from gymflow.models.openai import OpenAI
 
@@ -73,10 +73,10 @@ class Vllm(Provider):
     async def complete(self, request: ModelRequest) -> ModelResponse:
         return await self._on_replica(request, None)
 
-    async def stream(self, request: ModelRequest, sink: Sink) -> ModelResponse:
+    async def stream(self, request: ModelRequest, sink: EventSink) -> ModelResponse:
         return await self._on_replica(request, sink)
 
-    async def _on_replica(self, request: ModelRequest, sink: Sink | None) -> ModelResponse:
+    async def _on_replica(self, request: ModelRequest, sink: EventSink | None) -> ModelResponse:
         """The call on the rollout's replica, or on the next one when that turns out to be dead."""
         loop = asyncio.get_running_loop()
         while True:
@@ -93,7 +93,7 @@ class Vllm(Provider):
             else:
                 return self._finished(response)
 
-    async def _call(self, replica: "_Replica", request: ModelRequest, sink: Sink | None) -> ModelResponse:
+    async def _call(self, replica: "_Replica", request: ModelRequest, sink: EventSink | None) -> ModelResponse:
         fields: dict[str, Any] = {}
         if request.exact_prefix and (exact := await self._exact_prompt(replica, request)):
             fields["kv_transfer_params"] = {"prompt_token_ids": exact}

@@ -29,7 +29,7 @@ from typing import Any, cast
 
 from gymflow.contracts.model import ModelIdentity, ModelSpec
 from gymflow.errors import InputError
-from gymflow.models.base import Dialect, ModelError, ModelRequest, ModelResponse, Provider, Sink
+from gymflow.models.base import Dialect, EventSink, ModelError, ModelRequest, ModelResponse, Provider
 from gymflow.models.vllm import Vllm
 
 START_TIMEOUT_S = 1800.0
@@ -103,7 +103,7 @@ class VllmLocal(Provider):
     async def complete(self, request: ModelRequest) -> ModelResponse:
         return await self._client.complete(request)
 
-    async def stream(self, request: ModelRequest, sink: Sink) -> ModelResponse:
+    async def stream(self, request: ModelRequest, sink: EventSink) -> ModelResponse:
         return await self._client.stream(request, sink)
 
     def command(self) -> list[str]:

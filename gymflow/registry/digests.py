@@ -1,4 +1,4 @@
-"""Component digests (DESIGN, section 4): what of a plugin can change a rollout or a verdict."""
+"""Component digests: what of a plugin can change a rollout or a verdict."""
 
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version

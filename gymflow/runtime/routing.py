@@ -1,4 +1,4 @@
-"""Which agent plays which task (DESIGN, section 3, *Agent*)."""
+"""Which agent plays which task."""
 
 from collections import Counter
 from dataclasses import dataclass, field

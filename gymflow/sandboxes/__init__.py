@@ -1,4 +1,4 @@
-"""Sandboxes: providers behind one interface (DESIGN, section 9).
+"""Sandboxes: providers behind one interface.
 
     from gymflow.sandboxes import open_sandbox
 

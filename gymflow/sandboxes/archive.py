@@ -28,14 +28,6 @@ def pack(files: Mapping[str, bytes | str]) -> bytes:
     return buffer.getvalue()
 
 
-def pack_folder(folder: Path) -> bytes:
-    """An archive of a folder of this machine: its files, folders and the links that stay inside."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
-        tar.add(folder, arcname=".")
-    return normalised(buffer.getvalue())
-
-
 def read(archive: bytes, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> dict[str, bytes]:
     """Path -> content of the regular files in an archive (plain or compressed)."""
     found = {}

@@ -144,6 +144,11 @@ class Sandbox(ABC):
         Raises SandboxLost where there is no sandbox any more, SandboxError where the provider failed.
         """
 
+    async def furnish(self) -> None:
+        """Put the spec's files in place."""
+        for path, text in self.spec.files.items():
+            await self.put(path, text.encode())
+
     @abstractmethod
     async def put(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
         """Write a file, folders above it included; what stood at its path is replaced, a link not followed.

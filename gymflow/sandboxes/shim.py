@@ -176,8 +176,7 @@ class ShimSandbox(ShellSandbox):
                 f"the sandbox's user cannot write in {self.spec.workdir} ({said.strip()[:200] or f'exit code {code}'}); "
                 "set `workdir` to a folder that it may write in, or choose an image that has one"
             )
-        for path, text in self.spec.files.items():
-            await self.put(path, text.encode())
+        await self.furnish()
 
     async def _run(
         self, argv: Sequence[str], *, stdin: bytes | None, env: Mapping[str, str] | None, cwd: str, timeout_s: float,

@@ -1,4 +1,4 @@
-"""The rollout store: what a run planned, sampled and scored, kept for good (DESIGN: store).
+"""The rollout store: what a run planned, sampled and scored, kept for good.
 
     store = Store("gymflow-store")
     store.create_run(document, tasks, plan)

@@ -1,12 +1,10 @@
-"""Where things lie in a store folder, and the names of runs and rollouts (DESIGN: store)."""
+"""Where things lie in a store folder, and the names of runs and rollouts."""
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from gymflow.errors import InputError
-
-TABLES = ("rollouts", "attempts", "evidence", "model_calls", "tokens", "verdicts")
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 

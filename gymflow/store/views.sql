@@ -1,7 +1,7 @@
--- The views that scripts may rely on (DESIGN: command line). They stand on what views.py makes: the tables of the store without
+-- The views that scripts may rely on. They stand on what views.py makes: the tables of the store without
 -- superseded rows (rollouts, attempts, evidence, model_calls, plan, tasks), _tokens, _runs, verdict_sets and verdicts.
 
--- What every planned rollout contributes to a score, per verdict set (DESIGN: outcomes and denominators). A run that was never
+-- What every planned rollout contributes to a score, per verdict set. A run that was never
 -- scored has its rows once, with no verdict set.
 create view outcomes as
 select

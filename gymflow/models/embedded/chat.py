@@ -95,10 +95,6 @@ class ChatTokenizer:
             token_ids = token_ids[:-1]
         return self._tokenizer.decode(list(token_ids), skip_special_tokens=False)
 
-    def token_text(self, token_id: int) -> str:
-        """The text of one token; U+FFFD where it is a part of a character."""
-        return self._tokenizer.decode([token_id], skip_special_tokens=False)
-
     def _encode(self, pieces: Iterable[str]) -> list[int]:
         ids: list[int] = []
         text: list[str] = []

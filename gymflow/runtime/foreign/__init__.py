@@ -1,4 +1,4 @@
-"""Harnesses that are command lines of others, behind one worker protocol (DESIGN, section 3, *Harness*)."""
+"""Harnesses that are command lines of others, behind one worker protocol."""
 
 from gymflow.runtime.foreign.harness import ForeignHarness
 from gymflow.runtime.foreign.installing import Npm

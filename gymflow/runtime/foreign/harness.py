@@ -13,6 +13,7 @@ gateway: its model calls, which are the record of what happened, and the environ
 import shutil
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -37,7 +38,7 @@ PLACE = "/opt/gymflow"
 """Where the sandbox sees the command line, Node, and the worker that runs it."""
 
 
-class ForeignHarness(Harness):
+class ForeignHarness(Harness, ABC):
     """A command line behind the worker protocol."""
 
     needs: ClassVar[frozenset[Offer]] = frozenset({"messages"})
@@ -59,13 +60,13 @@ class ForeignHarness(Harness):
         self.endpoints = McpEndpoints()
         self.server = GatewayServer()
 
+    @abstractmethod
     def job(self, visit: Visit) -> Job:
         """How it is started."""
-        raise NotImplementedError
 
+    @abstractmethod
     def see(self, event: Event, seen: Seen) -> None:
         """Note what an event tells."""
-        raise NotImplementedError
 
     @classmethod
     def missing(cls) -> str | None:

@@ -63,8 +63,7 @@ class ApptainerProvider(RegisteredProvider):
             await sandbox.boot(mounts)
             if gateway is not None:
                 await sandbox.open_gateway(gateway)
-            for path, text in spec.files.items():
-                await sandbox.put(path, text.encode())
+            await sandbox.furnish()
         except BaseException:
             await asyncio.shield(sandbox.stop())
             raise

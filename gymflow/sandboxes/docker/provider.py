@@ -109,8 +109,7 @@ class DockerProvider(Provider):
             await self._engine.call("POST", f"/containers/{name}/start")
             if inside:
                 await self._enter(sandbox, spec, gateway)
-            for path, text in spec.files.items():
-                await sandbox.put(path, text.encode())
+            await sandbox.furnish()
         except EngineError as error:
             await asyncio.shield(sandbox.stop())
             raise SandboxUnavailable(f"the container did not start: {error}", cause=error) from error

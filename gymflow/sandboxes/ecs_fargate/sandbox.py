@@ -64,8 +64,7 @@ class FargateSandbox(ShellSandbox):
         )  # fmt: skip
         if not made.ok:
             raise SandboxError(f"could not make {self.spec.workdir}: {made.text().strip()[:400]}")
-        for path, text in self.spec.files.items():
-            await self.put(path, text.encode())
+        await self.furnish()
 
     async def _answers(self) -> bool:
         try:

@@ -73,8 +73,7 @@ class EnrootProvider(RegisteredProvider):
         self.opened(sandbox)
         try:
             await sandbox.boot(image, mounts)
-            for path, text in spec.files.items():
-                await sandbox.put(path, text.encode())
+            await sandbox.furnish()
         except BaseException:
             await asyncio.shield(sandbox.stop())
             raise

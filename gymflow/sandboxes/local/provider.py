@@ -108,8 +108,7 @@ class LocalProvider(RegisteredProvider):
         try:
             if gateway is not None and isinstance(sandbox, LocalSandbox):
                 await sandbox.open_gateway(gateway)
-            for path, text in spec.files.items():
-                await sandbox.put(path, text.encode())
+            await sandbox.furnish()
         except BaseException:
             await asyncio.shield(sandbox.stop())
             raise

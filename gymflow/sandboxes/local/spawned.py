@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import itertools
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
@@ -41,13 +42,13 @@ class SpawnedSandbox(Sandbox):
         self._timer: asyncio.TimerHandle | None = None
         self._mark = itertools.count(1)
 
+    @abstractmethod
     def place(self) -> dict[str, Any]:
         """The part of a request that puts a child into the sandbox."""
-        raise NotImplementedError
 
+    @abstractmethod
     def environment(self) -> Mapping[str, str]:
         """What every command starts with."""
-        raise NotImplementedError
 
     def request(
         self, argv: list[str], *, env: Mapping[str, str], cwd: str, stdin: bytes | None

@@ -8,8 +8,14 @@ from gymflow.contracts.outcome import FailureKind
 from gymflow.contracts.sandbox import SandboxLimits, SandboxSpec
 from gymflow.sandboxes import SandboxError, SandboxLost, SandboxUnavailable, SandboxUnsupported
 from gymflow.sandboxes.labels import OWNER, Owner, hostname
+from tests.support.remote_sandboxes import (
+    ALL_BYTES,
+    test_a_cancelled_command_is_ended_there,  # noqa: F401
+    test_a_command_longer_than_an_argument_may_be_is_run,  # noqa: F401
+    test_a_timeout_is_an_outcome_and_ends_the_tree,  # noqa: F401
+    test_files_go_there_and_back,  # noqa: F401
+)
 
-ALL_BYTES = bytes(range(256)) * 4
 CREATE = "POST /v1/sandboxes"
 COMMAND = "POST /command"
 
@@ -37,26 +43,6 @@ async def test_a_large_output_comes_as_files_and_leaves_none(sandbox):
     result = await sandbox.exec("head -c 3000000 /dev/urandom | tee copy; echo err >&2", keep_bytes=4 << 20)
     assert result.stderr == b"err\n" and result.stdout == await sandbox.get("copy")
     assert len((await sandbox.exec("ls -A /tmp/.gymflow | grep -v pid")).stdout.split()) <= 2
-
-
-async def test_files_go_there_and_back(sandbox):
-    for name, data in {"a/b c/ü.bin": ALL_BYTES * 1000, "empty": b"", "/tmp/absolute": b"x"}.items():
-        await sandbox.put(name, data, mode=0o640)
-        assert await sandbox.get(name) == data
-    assert (await sandbox.exec("stat -c %a empty")).stdout == b"640\n"
-    with pytest.raises(FileNotFoundError):
-        await sandbox.get("no-such-file")
-
-
-async def test_a_command_longer_than_an_argument_may_be_is_run(sandbox):
-    assert (await sandbox.exec(": " + "x" * 110_000 + "; echo done")).stdout == b"done\n"
-
-
-async def test_a_timeout_is_an_outcome_and_ends_the_tree(sandbox):
-    result = await sandbox.exec("echo begun; setsid sleep 86411 & sleep 86411", timeout_s=0.5)
-    assert (result.outcome, result.stdout) == ("timeout", b"begun\n")
-    left = await sandbox.exec("cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
-    assert b"86411" not in left.stdout
 
 
 async def test_what_is_asked_for_is_what_the_spec_says(provider, server):

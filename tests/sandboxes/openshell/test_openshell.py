@@ -9,10 +9,16 @@ from gymflow.contracts.outcome import FailureKind
 from gymflow.contracts.sandbox import SandboxLimits, SandboxSpec
 from gymflow.sandboxes import SandboxError, SandboxLost, SandboxUnavailable, SandboxUnsupported
 from gymflow.sandboxes.labels import OWNER, Owner, hostname
+from tests.support.remote_sandboxes import (
+    ALL_BYTES,
+    test_a_cancelled_command_is_ended_there,  # noqa: F401
+    test_a_command_longer_than_an_argument_may_be_is_run,  # noqa: F401
+    test_a_timeout_is_an_outcome_and_ends_the_tree,  # noqa: F401
+    test_files_go_there_and_back,  # noqa: F401
+)
 
 grpc = pytest.importorskip("grpc")
 Code = grpc.StatusCode
-ALL_BYTES = bytes(range(256)) * 4
 
 
 async def test_exit_codes_streams_and_bytes_are_exact(sandbox):
@@ -29,29 +35,6 @@ async def test_what_is_larger_than_a_call_takes_goes_in_pieces(sandbox):
     assert (await sandbox.exec(["cat"], stdin=data, keep_bytes=4 << 20)).stdout == data
     assert (await sandbox.exec("echo done", env={f"V{n}": "x" * 60_000 for n in range(12)})).stdout == b"done\n"
     assert len((await sandbox.exec("ls -A /tmp/.gymflow")).stdout.split()) == 3
-
-
-async def test_files_go_there_and_back(sandbox):
-    for name, data in {"a/b c/ü.bin": ALL_BYTES * 1000, "empty": b"", "/tmp/absolute": b"x"}.items():
-        await sandbox.put(name, data)
-        assert await sandbox.get(name) == data
-    with pytest.raises(FileNotFoundError):
-        await sandbox.get("no-such-file")
-
-
-async def test_a_timeout_is_an_outcome_and_ends_the_tree(sandbox):
-    result = await sandbox.exec("echo begun; setsid sleep 86421 & sleep 86421", timeout_s=0.5)
-    assert (result.outcome, result.stdout) == ("timeout", b"begun\n")
-    assert b"sleep 86421" not in (await sandbox.exec("cat /proc/[0-9]*/cmdline | tr '\\0' ' '")).stdout
-
-
-async def test_a_cancelled_command_is_ended_there(sandbox):
-    running = asyncio.ensure_future(sandbox.exec("sleep 86422"))
-    await asyncio.sleep(1)
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    assert b"sleep 86422" not in (await sandbox.exec("cat /proc/[0-9]*/cmdline | tr '\\0' ' '")).stdout
 
 
 async def test_what_is_asked_for_is_what_the_spec_says(provider, gateway):
