@@ -43,7 +43,7 @@ quick: dev system  ## Under five minutes on two cores
 slow: dev system  ## Real kills, a Prefect server, Docker, the command lines of foreign harnesses
 	$(VENV)/bin/pytest -q -m "slow or server or docker or harness"
 
-vllm: dev  ## A real vLLM on the CPU: 3.5 GB into a cache the first time, and six minutes on an idle machine
+vllm: dev  ## A real vLLM on the CPU: 3.5 GB into a cache the first time; then many minutes on two cores
 	GYMFLOW_VLLM=$$(scripts/vllm-cpu) $(VENV)/bin/pytest -q -m vllm
 
 up: setup  ## A Prefect server with UI on loopback, and a worker

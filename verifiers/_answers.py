@@ -78,10 +78,12 @@ def stated_boxes(text: str) -> list[Box]:
 
 def phrased(text: str) -> str | None:
     """What follows the last "answer is" or "Answer:", up to the end of its line; the next line where that is empty."""
-    phrases = list(_PHRASE.finditer(text))
-    if not phrases:
+    phrase = None
+    for phrase in _PHRASE.finditer(text):  # noqa: B007 — the last one; thousands of them kept would cost a collection
+        pass
+    if phrase is None:
         return None
-    rest = text[phrases[-1].end() :].lstrip()
+    rest = text[phrase.end() :].lstrip()
     for opening, closing in (("$$", "$$"), ("\\[", "\\]")):
         if rest.startswith(opening) and (end := rest.find(closing, 2)) > 0:
             return rest[2:end].strip() or None

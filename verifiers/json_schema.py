@@ -6,6 +6,7 @@
 
 import json
 import re
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 from gymflow.verifiers._compare import Rules, differences
@@ -119,7 +120,7 @@ def document(text: str, extraction: Extraction) -> str:
 
 def _first_value(text: str) -> str:
     decoder = json.JSONDecoder()
-    for opening in list(re.finditer(r"[{\[]", text))[:MAX_CANDIDATES]:
+    for opening in islice(re.finditer(r"[{\[]", text), MAX_CANDIDATES):
         try:
             _, end = decoder.raw_decode(text, opening.start())
         except (ValueError, RecursionError):

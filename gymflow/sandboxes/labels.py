@@ -1,6 +1,7 @@
 """Labels on every sandbox: whose it is, and until when it may exist. With them orphans are found and removed, only those."""
 
 import os
+import signal
 import socket
 import time
 import uuid
@@ -78,10 +79,14 @@ def hostname() -> str:
     return f"{name}-{boot.read_text()[:8]}" if boot.exists() else name
 
 
+_EXITING = 0x4  # PF_EXITING, in the kernel's include/linux/sched.h
+_KILLED = 1 << (signal.SIGKILL - 1)
+
+
 def start_time(pid: int) -> int | None:
     """When a process of this machine started; None where there is none (or it is dead and not yet waited for)."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        fields = _stat(pid)
     except OSError:
         try:
             os.kill(pid, 0)
@@ -91,3 +96,17 @@ def start_time(pid: int) -> int | None:
             return 0
         return None if Path("/proc/self").exists() else 0
     return None if fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def is_dying(pid: int) -> bool:
+    """Whether a process is past saving: a namespace's first one stays until all others of it are reaped."""
+    try:
+        fields = _stat(pid)
+    except OSError:
+        return False
+    return bool(int(fields[6]) & _EXITING or int(fields[28]) & _KILLED)
+
+
+def _stat(pid: int) -> list[bytes]:
+    """From the third field on, see proc(5)."""
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()

@@ -1,12 +1,22 @@
 """Keys in Prefect's Secret blocks, without a server; with one see tests/flows/test_server.py."""
 
 import pytest
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from gymflow.contracts.model import ModelSpec
 from gymflow.errors import InputError
 from gymflow.models import Gateway
 from gymflow.secrets import Redactor, resolve_key
 from tasks import step
+
+pytestmark = pytest.mark.usefixtures("no_prefect_server")
+
+
+@pytest.fixture
+def no_prefect_server(home):
+    """Whatever server an earlier test of this process has used is in Prefect's settings context still."""
+    with temporary_settings(restore_defaults={PREFECT_API_URL}):
+        yield
 
 
 def test_a_block_without_a_server_is_the_users_to_mend(home):

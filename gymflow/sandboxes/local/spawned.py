@@ -10,7 +10,7 @@ from typing import Any
 from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.sandboxes.errors import SandboxLost, SandboxUnsupported
 from gymflow.sandboxes.interface import KEEP_BYTES, Command, ExecResult, Isolation, Sandbox, argv_of
-from gymflow.sandboxes.labels import start_time
+from gymflow.sandboxes.labels import is_dying, start_time
 from gymflow.sandboxes.local.cgroups import Cgroup
 from gymflow.sandboxes.local.limits import Bounds
 from gymflow.sandboxes.local.running import KILLED, Running, launched
@@ -63,7 +63,10 @@ class SpawnedSandbox(Sandbox):
         return self._stopping is None and not self._init_is_dead()
 
     def _init_is_dead(self) -> bool:
-        return self.entry.init is not None and start_time(self.entry.init[0]) != self.entry.init[1]
+        if self.entry.init is None:
+            return False
+        pid, started = self.entry.init
+        return start_time(pid) != started or is_dying(pid)
 
     def limit_life(self, wall_s: float | None) -> None:
         """Stop by itself after this many seconds."""
@@ -113,14 +116,14 @@ class SpawnedSandbox(Sandbox):
             if self._init_is_dead():
                 break
             await asyncio.sleep(0.01)
-        if (self._init_is_dead() or not self.alive()) and self._stopping is None:
-            oom = self.group is not None and self.group.oom_kills() > 0
-            self._why = "its memory limit was exceeded" if oom else "its first process was killed"
-            raise SandboxLost(f"sandbox {self.id} is gone: {self._why}", oom=oom)
         self.require()
 
     def lost(self) -> SandboxLost:
-        return SandboxLost(f"sandbox {self.id} is gone: {self._why}")
+        oom = False
+        if self._stopping is None:  # nobody here ended it
+            oom = self.group is not None and self.group.oom_kills() > 0
+            self._why = "its memory limit was exceeded" if oom else "its first process was killed"
+        return SandboxLost(f"sandbox {self.id} is gone: {self._why}", oom=oom)
 
     @contextlib.asynccontextmanager
     async def _child(self, request: dict[str, Any], mark: str, *, stdin: bytes | None, keep_bytes: int, limit_bytes: int | None = None) -> AsyncIterator[Running]:  # fmt: skip

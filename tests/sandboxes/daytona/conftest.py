@@ -42,11 +42,11 @@ class Cloud:
             method, _, path = ending.partition(" ")
             if method == request.method and request.path.endswith(path) and answers:
                 answer = answers.pop(0)
-                if answer == "cut":
-                    request.transport.close()
                 if answer == "run, then cut":
                     await handler(request)
+                if answer in ("cut", "run, then cut"):
                     request.transport.close()
+                    return web.Response()
                 if isinstance(answer, float):
                     await asyncio.sleep(answer)
                     continue

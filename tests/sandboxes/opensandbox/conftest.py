@@ -52,6 +52,7 @@ class Server:
                     await handler(request)
                 if answer in ("cut", "run, then cut"):
                     request.transport.close()
+                    return web.Response()
                 if isinstance(answer, float):
                     await asyncio.sleep(answer)
                     continue
