@@ -82,7 +82,7 @@ def test_a_refused_key_is_said_in_the_endpoints_words(here: Gym, store: Path, mo
     assert "Incorrect API key provided." in ended.err and "sk-wrong" not in ended.err
 
 
-def test_another_server_than_the_configured_one_is_not_used(here: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
-    ended = here("eval", "run", "mcqa", "--limit", "1")
+def test_another_server_than_the_configured_one_is_not_used(gym, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")  # Prefect reads it when it is imported
+    ended = gym("eval", "run", "mcqa", "--limit", "1")
     assert ended.code == 2 and "--inline" in ended.err and "http://127.0.0.1:9/api" in ended.err
