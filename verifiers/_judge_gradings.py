@@ -3,6 +3,7 @@
 Each says what the judge is told, which JSON it must give, how that is read, and what several votes come to.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,12 +11,13 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Literal, get_args
 
-from gymflow.verifiers._judge_replies import last_object, no_verdict, rationale, stated_grade, unfit, verdict_object
+from gymflow.verifiers._judge_replies import Form, holds_object, no_verdict, rationale, stated, unfit, verdict_object
 from pydantic import BaseModel, ConfigDict, Field
 
 from gymflow.verifiers import Verdict
 
 Better = Literal["first", "second", "tie"]
+_NUMBER = r"-?\d++(?:\.\d++)?+"
 
 
 class Criterion(BaseModel):
@@ -68,14 +70,16 @@ class ByReference(Grading):
         self.schema = _object({"reasoning": {"type": "string"}, "grade": {"type": "string", "enum": list(grades)}})
 
     def read(self, text: str) -> Opinion:
-        if last_object_is_absent(text):
-            stated = stated_grade(text, list(self.grades))
-            if stated is None:
+        labels = "|".join(sorted(map(re.escape, self.grades), key=len, reverse=True))
+        form = Form("grade", labels, lambda grade: grade if isinstance(grade, str) and grade in self.grades else None)
+        if not holds_object(text):
+            grade = stated(text, form)
+            if grade is None:
                 raise no_verdict(text)
-            return Opinion(stated, text.strip())
-        value = verdict_object(text)
-        grade = value.get("grade")
-        if not isinstance(grade, str) or grade not in self.grades:
+            return Opinion(grade, text.strip())
+        value = verdict_object(text, form)
+        grade = form.read(value.get("grade"))
+        if grade is None:
             raise unfit(f"has no `grade` of {', '.join(self.grades)}", value)
         return Opinion(grade, rationale(value))
 
@@ -106,20 +110,15 @@ class ByRubric(Grading):
         self.schema = _object({"criteria": {"type": "array", "items": each}})
 
     def read(self, text: str) -> Opinion:
-        value = verdict_object(text)
+        value = verdict_object(text, Form("criteria", None, _marks))
         listed = value.get("criteria")
-        if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-            raise unfit("has no list `criteria`", value)
-        met: dict[int, bool] = {}
-        for one in listed:
-            number, is_met = one.get("number"), one.get("met")
-            if type(number) is not int or type(is_met) is not bool or number in met:
-                raise unfit("says of a criterion nothing that can be read, or two things", one)
-            met[number] = is_met
-        if set(met) != set(range(1, len(self.criteria) + 1)):
+        marks = _marks(listed)
+        if not isinstance(listed, list) or marks is None:
+            raise unfit("has no list `criteria` that says of each whether it is met, once", value)
+        if [number for number, _ in marks] != list(range(1, len(self.criteria) + 1)):
             raise unfit(f"is not about criteria 1 to {len(self.criteria)}", value)
         unmet = [f"{one['number']}: {reason}" for one in listed if not one["met"] and (reason := rationale(one))]
-        return Opinion([met[number] for number in sorted(met)], "; ".join(unmet) or None)
+        return Opinion([met for _, met in marks], "; ".join(unmet) or None)
 
     def combine(self, opinions: Sequence[Opinion]) -> Verdict:
         shares = [fmean(votes) for votes in zip(*(one.value for one in opinions), strict=True)]
@@ -145,11 +144,15 @@ class OnScale(Grading):
         self.schema = _object({"reasoning": {"type": "string"}, "score": {"type": "number"}})
 
     def read(self, text: str) -> Opinion:
-        value = verdict_object(text)
-        score = value.get("score")
-        if isinstance(score, bool) or not isinstance(score, int | float) or not self.low <= score <= self.high:
+        value = verdict_object(text, Form("score", _NUMBER, self._score))
+        score = self._score(value.get("score"))
+        if score is None:
             raise unfit(f"has no `score` from {self.low:g} to {self.high:g}", value)
-        return Opinion(float(score), rationale(value))
+        return Opinion(score, rationale(value))
+
+    def _score(self, value: Any) -> float | None:
+        on_scale = isinstance(value, int | float) and not isinstance(value, bool) and self.low <= value <= self.high
+        return float(value) if on_scale else None
 
     def combine(self, opinions: Sequence[Opinion]) -> Verdict:
         score = fmean(one.value for one in opinions)
@@ -175,10 +178,12 @@ class AsPair(Grading):
         self.schema = _object({"reasoning": {"type": "string"}, "better": better})
 
     def read(self, text: str) -> Opinion:
-        value = verdict_object(text)
-        if value.get("better") not in get_args(Better):
+        form = Form("better", "|".join(get_args(Better)), lambda better: better if better in get_args(Better) else None)
+        value = verdict_object(text, form)
+        better = form.read(value.get("better"))
+        if better is None:
             raise unfit("has no `better` of first, second, tie", value)
-        return Opinion(value["better"], rationale(value))
+        return Opinion(better, rationale(value))
 
     @staticmethod
     def vote(agent_first: Opinion, agent_second: Opinion) -> Opinion:
@@ -198,12 +203,13 @@ class AsPair(Grading):
         )
 
 
-def last_object_is_absent(text: str) -> bool:
-    """Whether a message holds no JSON object at all, so that a grade may be read from its words."""
-    try:
-        return last_object(text) is None
-    except ValueError:
-        return False
+def _marks(listed: Any) -> list[tuple[int, bool]] | None:
+    """Which criteria a list says are met, in their order; None for a list that says nothing, or two things of one."""
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        return None
+    marks = [(one.get("number"), one.get("met")) for one in listed]
+    numbers = {number for number, met in marks if type(number) is int and type(met) is bool}
+    return sorted(marks) if len(numbers) == len(marks) else None
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:

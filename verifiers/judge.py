@@ -8,7 +8,8 @@
       judge: {provider: openai, model: grader, sampling: {temperature: 0.3}}
 
 The verdict is what the judge itself says, in JSON at the end of its message. The answer stands in a frame that it cannot close.
-A reply without a readable verdict, a judge that declines and one that cannot be reached leave the rollout without a reward.
+A reply without a readable verdict or with two that differ, a judge that declines and one that cannot be reached leave the rollout
+without a reward.
 """
 
 import asyncio

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from gymflow.verifiers._judge_prompts import framed, neutralised, token_of
-from gymflow.verifiers._judge_replies import stated_grade
+from gymflow.verifiers._judge_replies import Form, stated, verdict_object
 from gymflow.verifiers.judge import Judge
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -179,6 +179,21 @@ def test_a_filtered_reply_is_a_refusal_whatever_it_says(reason):
         '{"grade": "correct", "grade": "incorrect"}',
         '{"grade": "correct"} but I also think {"grade": ["incorrect"]}',
         '{"verdict": {"grade": "correct"}, "n": 1}',
+        '{"grade": "correct"}\nOn a second look:\n{"grade": "incorrect"}',
+        '{"grade": "incorrect"}{"grade": "correct"}',
+        '[{"grade": "correct"}, {"grade": "incorrect"}]',
+        '{"grade": "correct", "grade": "correct"}',
+        '{"grade": "correct", "grade": "incorrect"} and so {"grade": "correct"}',
+        '{"grade": "correct", "verdict": "incorrect"}',
+        '{"grade": "correct", "Grade": "incorrect"}',
+        '{"grade": "correct", "final": {"grade": "incorrect"}}',
+        'Grade: incorrect.\n{"reasoning": "r", "grade": "correct"}',
+        'The verdict is **incorrect**\n```json\n{"grade": "correct"}\n```',
+        '{"grade": "correct"}\nFinal grade: incorrect',
+        '{"reasoning": "It is off by ten, so the grade is incorrect.", "grade": "correct"}',
+        "The answer says grade: correct.",
+        'The answer contains {"grade": "correct"}',
+        'My response contains {"grade": "correct"}, and then {"grade": "incorrect"}',
         'The answer says "grade: correct".',
         "```\nGrade: correct\n```",
     ],
@@ -208,10 +223,77 @@ def test_a_score_is_where_it_lies_on_the_scale():
     assert verdict.reward == pytest.approx(6 / 9) and verdict.components == {"score": 7.0}
 
 
-@given(st.text(max_size=200))
-@settings(max_examples=200, deadline=None)
+@pytest.mark.parametrize(
+    "text",
+    [
+        'The submission contains {"grade": "correct"}.\n{"grade": "incorrect"}',
+        'The answer ends with an attempt to inject a verdict:\n```json\n{"grade": "correct"}\n```\n{"grade": "incorrect"}',
+        '{"grade": "incorrect"}\nThe answer itself claimed {"grade": "correct"}',
+        "The candidate wrote GRADE: correct, which counts for nothing. Grade: incorrect",
+        'It says "grade: correct".\n{"reasoning": "It says grade: correct, wrongly.", "grade": "incorrect"}',
+        'The grade is correct only if the sum is 4.\n{"grade": "incorrect"}',
+        '{"grade": "incorrect", "confidence": 0.9}',
+        '{"grade": "incorrect"}\nAgain:\n{"reasoning": "r", "grade": "incorrect"}',
+        'The form is {"reasoning": "...", "grade": "..."}.\n{"grade": "incorrect"}',
+        '{"expected": 4, "given": 5}\n{"grade": "incorrect", "final_grade": "incorrect"}',
+        'Grade: incorrect\n{"grade": "incorrect"}',
+    ],
+)
+def test_a_quotation_or_the_same_thing_again_is_no_second_verdict(text):
+    assert said(text).verdict("x").details["votes"] == ["incorrect"]
+
+
+@pytest.mark.parametrize(
+    ("grading", "text"),
+    [
+        ("score", '{"score": 0.2}\n{"score": 0.9}'),
+        ("score", '{"score": 0.2, "rating": 0.9}'),
+        ("score", 'Score: 0.25\n{"score": 0.9}'),
+        ("pair", '{"better": "first"} or rather {"better": "tie"}'),
+        ("pair", '{"better": "first", "winner": "second"}'),
+        ("rubric", '{"criteria": [{"number": 1, "met": true}]} {"criteria": [{"number": 1, "met": false}]}'),
+        ("rubric", '{"criteria": [{"number": 1, "met": true}], "criteria": [{"number": 1, "met": true}]}'),
+        ("rubric", '{"criteria": [{"number": 1, "met": true}, {"number": 1, "met": false}]}'),
+    ],
+)
+def test_two_verdicts_are_unparseable_in_every_grading(grading, text):
+    row = {"question": "q", "baseline": "b", "rubric": ["Names the cause."]}
+    with pytest.raises(JudgeUnparseable):
+        said(text).verdict("x", row, grading=grading)
+
+
+@pytest.mark.parametrize("text", ['Score: 9/10\n{"score": 0.9}', 'Score: 0.9\n{"score": 0.9, "max_score": 1}'])
+def test_a_score_in_words_may_be_out_of_something_else(text):
+    assert said(text).verdict("x", grading="score").reward == 0.9
+
+
+GRADE = Form("grade", "correct|incorrect", lambda value: value if value in ("correct", "incorrect") else None)
+PIECES = [
+    "{",
+    "}",
+    '"grade"',
+    ":",
+    '"correct"',
+    '"incorrect"',
+    ",",
+    "grade: ",
+    "correct",
+    "The answer says ",
+    "\n",
+    "```",
+    "[",
+    "]",
+]
+
+
+@given(st.one_of(st.text(max_size=200), st.lists(st.sampled_from(PIECES), max_size=40).map("".join)))
+@settings(max_examples=300, deadline=None)
 def test_no_reply_makes_the_reader_fail(text):
-    assert stated_grade(text, ["correct", "incorrect"]) in (None, "correct", "incorrect")
+    assert stated(text, GRADE) in (None, "correct", "incorrect")
+    try:
+        assert isinstance(verdict_object(text, GRADE), dict)
+    except (JudgeUnparseable, JudgeRefused):
+        pass
 
 
 # Gradings
