@@ -8,7 +8,7 @@ with read as (
         -- An output that is no list of items (a call that failed) has none.
         from_json(
             case when json_type(output) = 'ARRAY' then output else '[]' end,
-            '[{"type": "VARCHAR", "content": "JSON", "name": "VARCHAR", "arguments": "VARCHAR"}]'
+            '[{"type": "VARCHAR", "content": "JSON", "summary": "JSON", "name": "VARCHAR", "arguments": "VARCHAR"}]'
         ) as items
     from model_calls m
     where run_id = $run_id
@@ -24,6 +24,15 @@ told as (
                 else ''
             end
         ) as texts,
+        array_to_string(
+            list_transform(
+                list_filter(items, lambda i: i.type = 'reasoning'),
+                lambda i: array_to_string(
+                    coalesce(json_extract_string(i.summary, '$[*].text'), [])
+                    || coalesce(json_extract_string(i.content, '$[*].text'), []), ' '
+                )
+            ), ' '
+        ) as reasoning,
         list_filter(items, lambda i: i.type = 'function_call') as functions
     from read
 )
@@ -32,8 +41,12 @@ select
     left(error_message, 300) as error_message, finish_reason, attempts, started_at, duration_s, prompt_tokens,
     completion_tokens, try_cast(parameters ->> '$.temperature' as double) as temperature,
     strlen(trim(array_to_string(texts, ' ')))::bigint as said, len(functions)::bigint as asked,
-    hash(texts, list_transform(functions, lambda f: (f.name, f.arguments))) as content, t.chained, t.break_at
-from told
+    hash(texts, list_transform(functions, lambda f: (f.name, f.arguments))) as content,
+    strlen(trim(thinking))::bigint as thought, hash(thinking) as thinking, t.chained, t.break_at
+from (
+    -- Where a model does not reason apart, what it says beside its tool calls is its reasoning.
+    select *, if(trim(reasoning) = '', array_to_string(texts, ' '), reasoning) as thinking from told
+)
 left join (select rollout_id, call, chained, break_at from _tokens where run_id = $run_id) t using (rollout_id, call);
 
 create table facts.turns as
@@ -49,7 +62,12 @@ from tool_calls where run_id = $run_id;
 create table facts.sandbox as
 select rollout_id, unnest(range(len(used))) as position, unnest(used, recursive := true)
 from (
-    select rollout_id, from_json((trajectory -> '$.sandbox'), '[{"command": "VARCHAR", "outcome": "VARCHAR"}]') as used
+    select
+        rollout_id,
+        from_json(
+            trajectory -> '$.sandbox',
+            '[{"command": "VARCHAR", "outcome": "VARCHAR", "started_at": "DOUBLE", "duration_s": "DOUBLE"}]'
+        ) as used
     from evidence
     where run_id = $run_id and (trajectory -> '$.sandbox') <> '[]'
 );

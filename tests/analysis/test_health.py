@@ -24,6 +24,7 @@ from gymflow.store.journal import Fault
 from .conftest import Planter, Said, Sample, answering, tool
 
 LOOP = "Let me think again. " * 40
+THOUGHT = "I should look once more at the place that the question names, since all else follows from what stands there."
 
 
 def changed(change: Callable[[RolloutRecord], Any]) -> Sample:
@@ -84,6 +85,7 @@ def above(verdict: VerdictRecord) -> VerdictRecord:
     return verdict.model_copy(update={"verdict": verdict.verdict.model_copy(update={"reward": 2.0})})
 
 
+PAGE = " ".join(f"Since {n} is no square, the {n}th case falls away." for n in range(100)) + "\n\n"
 DONE = Said("The answer is (A).")
 LONG = Sample(
     [Said("The answer is (A), since " + " ".join(f"point {n} holds" for n in range(30)) + ". The answer is (A).")]
@@ -121,6 +123,11 @@ PLANTED: dict[str, tuple[list[Sample], str, set[str]]] = {
     ),
     "runaway_generation": ([Sample([Said("", finish="length"), DONE])], "calls/0", set()),
     "repetition_loop": ([Sample([Said(LOOP, finish="length")])], "calls/0", {"no_extracted_answer"}),
+    "repeated_reasoning": (
+        [Sample([Said(THOUGHT, tools=[tool(arguments=f"[{n}]")]) for n in range(3)] + [DONE])],
+        "calls/0",
+        set(),
+    ),
     "repeated_tool_call": ([Sample([Said(tools=[tool()])] * 3 + [DONE])], "turns/0/tool_calls/0", set()),
     "malformed_tool_call": (
         [Sample([Said(tools=[tool(arguments="{", status="malformed")]), DONE])],
@@ -188,6 +195,176 @@ def test_a_planted_fault_is_found_and_nothing_else(check: str, found: dict[str, 
 
 def test_healthy_tasks_have_no_finding(found: dict[str, list[dict[str, Any]]]) -> None:
     assert found["healthy0"] == found["healthy1"] == found["elsewhere"] == []
+
+
+def used(outcome: str, **fields: Any) -> Sample:
+    """A rollout with one command in its sandbox."""
+    use = SandboxUse(**{"command": "pytest", "outcome": outcome, "started_at": 101.0, "duration_s": 1.0} | fields)
+    return changed(lambda record: record.evidence.trajectory.sandbox.append(use))
+
+
+def looking(*places: str, **fields: Any) -> Sample:
+    """A rollout that looks at these places, one a turn; what it sees is the place."""
+    return Sample([*(Said(tools=[tool(arguments=at, output=at, **fields)]) for at in places), DONE])
+
+
+def reasoning(*thoughts: str) -> Sample:
+    """A rollout that thinks apart from what it says, and looks at another place each turn."""
+
+    def change(record: RolloutRecord) -> None:
+        for call, thought in zip(record.model_calls, thoughts, strict=False):
+            call.output.insert(0, {"type": "reasoning", "summary": [{"type": "summary_text", "text": thought}]})
+
+    sample = looking(*map(str, range(len(thoughts))))
+    sample.change = change
+    return sample
+
+
+def judged_in_the_record(record: RolloutRecord) -> None:
+    calls = record.model_calls
+    calls.append(calls[0].model_copy(update={"index": len(calls), "role": "judge", "turn": None, "parent": None}))
+    record.rollout.model_calls += 1
+
+
+def asked_by_a_user(record: RolloutRecord) -> None:
+    judged_in_the_record(record)
+    record.model_calls[-1].role = "user"
+    record.rollout.usage = Usage(prompt_tokens=100, completion_tokens=40)
+
+
+def judged_and_counted(record: RolloutRecord) -> None:
+    judged_in_the_record(record)
+    record.rollout.usage = Usage(prompt_tokens=100, completion_tokens=40)
+
+
+def asked_and_miscounted(record: RolloutRecord) -> None:
+    asked_by_a_user(record)
+    record.rollout.usage.prompt_tokens = 99
+
+
+FOUND_AND_NOT: dict[str, tuple[str, Sample, str, str, Sample]] = {
+    # what: check, a rollout in which it finds something, where, in which words, and a rollout much like it that is healthy
+    "a command that timed out": (
+        "timed_out",
+        used("timeout", duration_s=7.0),
+        "sandbox/0",
+        "timed out after 7.0 s: pytest",
+        used("exited"),
+    ),
+    "a tool after the rollout": (
+        "clock_skew",
+        Sample([Said(tools=[tool(started_at=118.0, ended_at=119.0)]), DONE]),
+        "turns/0/tool_calls/0",
+        "ended 10.0 s after its rollout",
+        Sample([Said(tools=[tool(started_at=108.0, ended_at=110.5)]), DONE]),
+    ),
+    "a tool before the rollout": (
+        "clock_skew",
+        Sample([Said(tools=[tool(started_at=90.0, ended_at=90.5)]), DONE]),
+        "turns/0/tool_calls/0",
+        "started 9.0 s before its rollout",
+        Sample([Said(tools=[tool(started_at=98.0, ended_at=98.5)]), DONE]),
+    ),
+    "a tool that ended first": (
+        "clock_skew",
+        Sample([Said(tools=[tool(started_at=103.0, ended_at=102.0)]), DONE]),
+        "turns/0/tool_calls/0",
+        "ended 1.0 s before it started",
+        Sample([Said(tools=[tool(started_at=103.0, ended_at=103.0)]), DONE]),
+    ),
+    "a command after the rollout": (
+        "clock_skew",
+        used("exited", started_at=120.0),
+        "sandbox/0",
+        "ended 12.0 s after its rollout",
+        used("exited", started_at=105.0, duration_s=4.0),
+    ),
+    "a call that ended too late": (
+        "clock_skew",
+        of_call(duration_s=15.0),
+        "calls/0",
+        "ended 6.0 s after its rollout",
+        of_call(duration_s=9.5),
+    ),
+    "the same thought in each turn": (
+        "repeated_reasoning",
+        reasoning(THOUGHT, THOUGHT, THOUGHT),
+        "calls/0",
+        f"the same {len(THOUGHT)} characters of reasoning in 3 calls in a row",
+        reasoning(THOUGHT, THOUGHT + " Again.", THOUGHT),
+    ),
+    "short remarks are no loop": (
+        "repeated_reasoning",
+        reasoning(*[THOUGHT] * 5),
+        "calls/0",
+        f"the same {len(THOUGHT)} characters of reasoning in 5 calls in a row",
+        reasoning(*["Next place."] * 5),
+    ),
+    "a call made between others": (
+        "repeated_tool_call",
+        looking("1", "2", "1", "3", "1", "4"),
+        "turns/0/tool_calls/0",
+        "look(1) 3 times, others between, with the same answer",
+        looking("1", "2", "1", "3", "4", "5", "6", "1"),
+    ),
+    "going round": (
+        "repeated_tool_call",
+        looking(*"123123123"),
+        "turns/0/tool_calls/0",
+        "look(1) 3 times, others between, with the same answer",
+        looking(*"123123456"),
+    ),
+    "calls that were not executed": (
+        "repeated_tool_call",
+        looking("1", "1", "1"),
+        "turns/0/tool_calls/0",
+        "look(1) 3 times in a row, with the same answer",
+        looking("1", "1", "1", status="not_executed"),
+    ),
+    "the same call with another answer": (
+        "repeated_tool_call",
+        Sample([Said(tools=[tool(output="busy")])] * 3 + [DONE]),
+        "turns/0/tool_calls/0",
+        'look({"at": 1}) 3 times in a row, with the same answer',
+        Sample([*(Said(tools=[tool(output=f"{n} of 3 done")]) for n in range(4)), DONE]),
+    ),
+    "a page said over and over": (
+        "repetition_loop",
+        Sample([Said("The answer is (A). " + PAGE * 5, finish="length")]),
+        "calls/0",
+        f"ends in {chr(10) * 2 + PAGE[:58]!r} 4 times over",
+        Sample([Said(PAGE + "The answer is (A).")]),
+    ),
+    "what a judge used": (
+        "usage_mismatch",
+        changed(judged_and_counted),
+        "rollout/usage",
+        "the rollout says 100 + 40 tokens, its calls 50 + 20",
+        changed(judged_in_the_record),
+    ),
+    "what a simulated user used": (
+        "usage_mismatch",
+        changed(asked_and_miscounted),
+        "rollout/usage",
+        "the rollout says 99 + 40 tokens, its calls 100 + 40",
+        changed(asked_by_a_user),
+    ),
+}
+
+
+def test_a_fault_is_found_where_it_is_and_not_in_what_looks_like_it(planter: Planter) -> None:
+    planter.gold = lambda task: "A"  # type: ignore[method-assign]
+    cases = list(FOUND_AND_NOT.items())
+    run_id = planter.run("pairs", [[one] for _, (_, faulty, _, _, healthy) in cases for one in (faulty, healthy)])
+    examine(planter.store, run_id)
+    by_id: dict[str, list[tuple[str, str, str]]] = {}
+    for row in query(planter.store.root, "from findings").objects():
+        by_id.setdefault(row["rollout_id"], []).append((row["check"], row["locator"], row["message"]))
+    for at, (what, (check, _, locator, message, _)) in enumerate(cases):
+        assert {found[0] for found in by_id[f"pairs-{2 * at}"]} == {check}, what
+        _, where, words = min(by_id[f"pairs-{2 * at}"])
+        assert where == locator and words.startswith(message), (what, where, words)
+        assert f"pairs-{2 * at + 1}" not in by_id, (what, by_id.get(f"pairs-{2 * at + 1}"))
 
 
 def test_every_check_is_tested() -> None:
@@ -289,6 +466,8 @@ def test_a_report_that_cannot_be_read_is_said_to(planter: Planter, damage: bytes
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        (PAGE * 5, True),
+        (PAGE * 2, False),
         ("so it goes, " * 50 + "so it", True),
         ("0123456789" * 30, True),
         (" ".join(f"step {n} of the proof" for n in range(60)), False),

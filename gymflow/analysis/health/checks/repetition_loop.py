@@ -14,10 +14,12 @@ import orjson
 from gymflow.analysis.health.thresholds import Thresholds
 from gymflow.store import RunReader
 
-TAIL = 4096
-"""Characters at the end that are looked at."""
+TAIL = 1 << 17
+"""Characters at the end that are looked at: what is repeated may be pages long."""
 PROBE = 24
 """Characters at the very end by which earlier repetitions are found."""
+GLANCE = 256
+"""Characters that are compared before all are."""
 _BATCH = 500
 
 QUERY = """
@@ -83,6 +85,9 @@ def repeated_tail(text: str, times: int, chars: int) -> tuple[str, int] | None:
         length = max(chars, period * times)
         if length > len(tail):
             return None
+        glance = min(GLANCE, length - period)
+        if not tail.endswith(tail[-glance:], 0, last + len(probe) - period):
+            continue
         end = tail[-length:]
         if end[period:] == end[:-period]:
             unit = tail[-period:]
