@@ -24,6 +24,7 @@ class Lease:
     this one) holds it, and InputError where the file system does not let it."""
 
     def __init__(self, path: Path, run_id: str) -> None:
+        self._path = path
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -41,13 +42,22 @@ class Lease:
         for _ in range(5):
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
+                return self._is_at_its_path()
             except OSError:
                 time.sleep(0.01)  # a reader that asks `held` has the lock for microseconds
         return False
 
-    def release(self) -> None:
-        """Idempotent."""
+    def _is_at_its_path(self) -> bool:
+        """A file that its owner removed between the opening and the lock keeps nobody out."""
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), self._path.stat())
+        except FileNotFoundError:
+            return False
+
+    def release(self, *, remove: bool = False) -> None:
+        """Idempotent. `remove` takes the file away with it."""
+        if remove and self._descriptor >= 0:
+            self._path.unlink(missing_ok=True)
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -45,21 +45,31 @@ def merge_runs(store: Store, runs: Sequence[str], into: str, files: Files | None
     """Write run `into` from the runs, and from those it was merged from before.
 
     Raises InputError where the runs were sampled under different fingerprints, one of them is being written, or `into` is a run
-    that holds something of its own.
+    that holds something of its own; RunLocked where another process merges into it or writes it.
     """
     files = files or Files()
     into = check_run_id(into)
+    named = {store.resolve_run_id(run) for run in runs}
+    # Beside the run, since one that is merged holds nothing of who made it.
+    merging = Lease(store.layout.runs / f".new-{into}.lock", into)
+    try:
+        documents = [store.document(run_id) for run_id in _sources(store, named, into)]
+        _check(store, documents)
+        return _merged(store, documents, into, files)
+    finally:
+        merging.release(remove=True)
+
+
+def _merged(store: Store, documents: list[RunDocument], into: str, files: Files) -> MergeReport:
     target = store.layout.run(into)
-    sources = _sources(store, runs, into)
-    documents = [store.document(run_id) for run_id in sources]
-    _check(store, documents)
-    files.make_folder(store.layout.runs)
     lease = Lease(target.lease, into) if target.document.exists() else None
     draft = store.layout.run(f".new-{into}.merge")
     shutil.rmtree(draft.folder, ignore_errors=True)
     try:
         files.make_folder(draft.journal)
         report = _write(store, documents, into, draft, files)
+        if lease is None and target.document.exists():
+            raise InputError(f"run {into} was created meanwhile; merge into a run id that is not taken")
         _replace(target, draft, files)
     except OSError as error:
         raise InputError(f"{target.folder}: the merged run could not be written: {error.strerror or error}.") from error
@@ -70,10 +80,10 @@ def merge_runs(store: Store, runs: Sequence[str], into: str, files: Files | None
     return report
 
 
-def _sources(store: Store, runs: Sequence[str], into: str) -> list[str]:
+def _sources(store: Store, runs: set[str], into: str) -> list[str]:
     """The runs that really sampled: a merged run stands for its own sources while these are all there."""
     known = {document.run_id: document for document in store.runs()}
-    named = {store.resolve_run_id(run) for run in runs}
+    named = set(runs)
     if into in known:
         _check_target(store, known[into])
         named.add(into)

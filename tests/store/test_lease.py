@@ -83,3 +83,22 @@ def test_a_forked_worker_that_outlives_its_parent_does_not_keep_the_lease(tmp_pa
         os.waitpid(child, 0)
         for descriptor in (read, told, tell):
             os.close(descriptor)
+
+
+def test_a_lease_on_a_file_that_its_owner_removed_keeps_nobody_out(tmp_path: Path, monkeypatch: Any) -> None:
+    path = tmp_path / "merge.lock"
+    first = Lease(path, "r")
+    opened = os.open
+
+    def removed_after(*arguments: Any) -> int:
+        descriptor = opened(*arguments)
+        first.release(remove=True)
+        return descriptor
+
+    monkeypatch.setattr(os, "open", removed_after)
+    with pytest.raises(RunLocked):
+        Lease(path, "r")
+    monkeypatch.undo()
+    second = Lease(path, "r")
+    assert held(path)
+    second.release()

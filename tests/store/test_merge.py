@@ -3,6 +3,8 @@
 import asyncio
 import itertools
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,9 @@ import pytest
 
 from gymflow.contracts.outcome import Status
 from gymflow.contracts.run import Shard
-from gymflow.errors import InputError
+from gymflow.errors import InputError, RunLocked
 from gymflow.store import Store, connect
+from gymflow.store.files import Files
 from gymflow.store.merge import merge_runs
 
 TASKS = 6
@@ -224,6 +227,57 @@ def test_a_run_that_is_being_written_is_refused(store: Store, shards: Shards) ->
 
     with pytest.raises(InputError, match="s0 is being written"):
         asyncio.run(meanwhile())
+
+
+MERGER = """
+import sys
+from gymflow.errors import RunLocked
+from gymflow.store import Store
+from gymflow.store.files import Files
+from gymflow.store.merge import merge_runs
+
+class Waiting(Files):
+    def make_folder(self, path):
+        super().make_folder(path)
+        print("merging", flush=True)
+        sys.stdin.readline()
+
+merge_runs(Store(sys.argv[1]), ["s0", "s1"], "m", Waiting())
+"""
+
+
+def test_of_two_processes_that_merge_into_one_run_the_second_is_refused(store: Store, shards: Shards) -> None:
+    shards.write("s0", [0])
+    shards.write("s1", [1])
+    first = subprocess.Popen(
+        [sys.executable, "-c", MERGER, str(store.root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert first.stdout is not None and first.stdout.readline() == "merging\n"
+    with pytest.raises(RunLocked, match=f"run m is being written by process {first.pid}"):
+        merge_runs(store, ["s0"], "m")
+    merge_runs(store, ["s0"], "another")
+    first.communicate("\n" * 10)
+    assert first.returncode == 0
+    whole = content(store.layout.run("m").folder)
+    merge_runs(store, ["s1"], "m")
+    assert whole == {
+        name: data for name, data in content(store.layout.run("m").folder).items() if name != "writer.lock"
+    }
+    assert sorted(path.name for path in store.layout.runs.iterdir()) == ["another", "m", "s0", "s1"]
+
+
+def test_a_run_that_was_created_while_its_id_was_merged_into_stays(store: Store, shards: Shards) -> None:
+    shards.write("s0", [0])
+
+    class Meanwhile(Files):
+        def make_folder(self, path: Path) -> None:
+            super().make_folder(path)
+            if not store.layout.run("m").document.exists():
+                shards.write("m", [1])
+
+    with pytest.raises(InputError, match="run m was created meanwhile"):
+        merge_runs(store, ["s0"], "m", Meanwhile())
+    assert shards.rows("select task_id from rollouts") == [("q1",)]
 
 
 def test_plans_that_number_their_rollouts_differently_are_numbered_anew(
