@@ -142,7 +142,9 @@ def health(
     fail_on: Annotated[
         str | None, typer.Option(metavar="SEVERITY", help="info, warning or error: exit code 4 if there is one.")
     ] = None,
-    thresholds: Annotated[Path | None, typer.Option(help="A file (YAML) with thresholds that differ.")] = None,
+    thresholds: Annotated[
+        Path | None, typer.Option(help="A file (YAML) with thresholds that differ; what they find is not stored.")
+    ] = None,
     store: Store = None,
     inline: Inline = False,
     json: Json = False,

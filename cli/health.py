@@ -8,8 +8,8 @@ from rich.console import Console
 from cli.choosing import existing_store
 from cli.recording import recording
 from cli.terminal import one_line, print_json, results
-from gymflow.analysis.health import SEVERITIES, affected_share, last_report, load_thresholds, worse
-from gymflow.analysis.health.sheets import health_line
+from gymflow.analysis.health import SEVERITIES, affected_share, load_thresholds, worse
+from gymflow.analysis.health.sheets import health_line, own_thresholds
 from gymflow.contracts.health import CheckResult, HealthReport
 from gymflow.errors import GateFailed, InputError
 from gymflow.suggest import did_you_mean
@@ -27,13 +27,13 @@ def check_run(
     inline: bool,
     json: bool,
 ) -> None:
-    """Examine a run, print what was found, and hold the gate.
+    """Examine a run, print what was found, and hold the gate. With thresholds of one's own nothing is stored.
 
     With `against` the gate is on what got worse: a check counts where it affects a larger share of this run than of the other.
     """
     if fail_on is not None and fail_on not in SEVERITIES:
         raise InputError(f"--fail-on {fail_on}: {did_you_mean(fail_on, SEVERITIES)}")
-    place, limits = existing_store(store), load_thresholds(thresholds)
+    place, limits = existing_store(store), load_thresholds(thresholds) if thresholds else None
     run_id = place.resolve_run_id(run)
     earlier = place.resolve_run_id(against) if against else None
     failed: GateFailed | None = None
@@ -41,12 +41,10 @@ def check_run(
         from flows.health import health
 
         try:
-            asyncio.run(health(run_id, earlier, fail_on, limits, str(place.root)))
+            held = asyncio.run(health(run_id, earlier, fail_on, limits, str(place.root)))
         except GateFailed as error:
-            failed = error
-    report = last_report(place.run(run_id))
-    before = last_report(place.run(earlier)) if earlier else None
-    assert report is not None, "the flow has written it"
+            failed, held = error, error.held
+    report, before = held.report, held.before
     if json:
         value = report.model_dump(mode="json")
         print_json(value | {"worse": [check.check for check in worse(report, before)]} if before else value)
@@ -74,7 +72,7 @@ def _put(console: Console, report: HealthReport, before: HealthReport | None) ->
         for example in check.examples:
             where = " ".join(part for part in (example.rollout_id, example.locator) if part)
             console.print(f"  {where}: {one_line(example.message)}", soft_wrap=True)
-        if check.findings > len(check.examples):
+        if check.findings > len(check.examples) and not own_thresholds(report):
             query = f"select * from findings where run_id = '{report.run_id}' and \"check\" = '{check.check}'"
             console.print(f'  … gym sql "{query}"'.replace('"check"', '\\"check\\"'), style="dim", soft_wrap=True)
     if blind := [check for check in report.checks if check.unobserved]:

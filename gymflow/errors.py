@@ -25,7 +25,11 @@ class DiskRefused(InputError, RunIncomplete):
 
 
 class GateFailed(Exception):
-    """A gate on a score did not hold. Exit code 4."""
+    """A gate did not hold. Exit code 4. `held`: what it was held against, where that is not stored."""
+
+    def __init__(self, message: str, held: object = None) -> None:
+        super().__init__(message)
+        self.held = held
 
 
 class RolloutFailure(Exception):

@@ -51,3 +51,10 @@ class HealthReport(Contract):
     def count(self, severity: Severity) -> int:
         """Findings of a severity."""
         return sum(check.findings for check in self.checks if check.severity == severity)
+
+
+class HealthCheck(Contract):
+    """A run's report beside that of the earlier run which it was held against, if any."""
+
+    report: HealthReport
+    before: HealthReport | None = None

@@ -1,15 +1,18 @@
 """`gym eval health`: what is printed, and when the gate fails."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from cli.health import check_run
-from gymflow.analysis.health import affected_share, examine, last_report, worse
+from gymflow.analysis.health import LIST, REPORT, affected_share, current_report, examine, last_report, worse
+from gymflow.analysis.listing import write_listing
 from gymflow.contracts.outcome import FailureKind
 from gymflow.errors import GateFailed, InputError
+from gymflow.store import query
 
-from .conftest import Planter, Sample, answering
+from .conftest import Planter, Said, Sample, answering, tool
 
 
 def check(planter: Planter, run: str, **options: object) -> None:
@@ -71,3 +74,51 @@ def test_json_is_the_stored_report(planter: Planter, capsys: pytest.CaptureFixtu
     assert report.missing == 1
     stored = json.loads((planter.store.layout.run("bad").reports / "health.json").read_bytes())
     assert [finding["check"] for finding in stored["findings"]] == ["missing_rollout"]
+
+
+def test_thresholds_of_ones_own_are_shown_and_change_nothing_that_is_stored(
+    planter: Planter, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looping = Sample([*[Said(tools=[tool()])] * 3, Said("The answer is (A).")])
+    planter.run("r", [[looping], [answering("B")]])
+    check(planter, "r")
+    stored = (planter.store.layout.run("r").reports / "health.json").read_bytes()
+    loose = tmp_path / "loose.yaml"
+    loose.write_text("same_call_times: 9\n")
+    capsys.readouterr()
+    check(planter, "r", thresholds=loose, fail_on="warning")
+    assert "2 of 2 rollouts healthy; 0.0% of what applies could not be observed; not stored, for thresholds differ" in (
+        out := capsys.readouterr().out
+    )
+    assert "same_call_times 9 (shipped: 3)" in out
+    assert (planter.store.layout.run("r").reports / "health.json").read_bytes() == stored
+    assert query(planter.store.root, 'select "check" from findings').objects() == [{"check": "repeated_tool_call"}]
+    with pytest.raises(GateFailed, match="repeated_tool_call"):
+        check(planter, "r", fail_on="warning")
+
+
+def test_the_run_that_another_is_held_against_is_not_written_to(planter: Planter, tmp_path: Path) -> None:
+    planter.run("before", [[answering("A")], [Sample(failed=FailureKind.MODEL_ERROR)]])
+    planter.run("after", [[answering("A")], [Sample(failed=FailureKind.MODEL_ERROR)]])
+    reports = planter.store.layout.run("before").reports
+    own = tmp_path / "own.yaml"
+    own.write_text("identical_chars: 7\n")
+    check(planter, "after", against="before", fail_on="error")
+    check(planter, "after", against="before", fail_on="error", thresholds=own)
+    assert not reports.exists() or not list(reports.iterdir())
+    check(planter, "before")
+    stored = (reports / "health.json").read_bytes()
+    check(planter, "after", against="before", fail_on="error", thresholds=own)
+    assert (reports / "health.json").read_bytes() == stored
+
+
+def test_a_report_by_other_thresholds_or_checks_is_not_current(planter: Planter) -> None:
+    reader = planter.store.run(planter.run("r", [[answering("A")]]))
+    report = examine(planter.store, "r")
+    assert current_report(planter.store, reader) == report
+    for change in (
+        {"thresholds": report.thresholds | {"same_call_times": 9}},
+        {"checks": report.checks[1:]},
+    ):
+        write_listing(reader, REPORT, report.model_copy(update=change), LIST, [])
+        assert current_report(planter.store, reader) == report == last_report(reader)

@@ -45,10 +45,20 @@ order by case severity when 'error' then 0 when 'warning' then 1 else 2 end, che
 
 
 def examine(
-    store: Store, run_id: str, thresholds: Thresholds | None = None, verdict_set: str | None = None
+    store: Store,
+    run_id: str,
+    thresholds: Thresholds | None = None,
+    verdict_set: str | None = None,
+    *,
+    keep: bool = True,
 ) -> HealthReport:
-    """Run all checks and write `reports/health.json`; the view `findings` shows what they found."""
-    limits = thresholds or load_thresholds()
+    """Run all checks and write `reports/health.json`; the view `findings` shows what they found.
+
+    What is found with other thresholds than the shipped ones, or without `keep`, is returned and not written: a look at a run does
+    not change what is known of it.
+    """
+    shipped = load_thresholds()
+    limits = thresholds or shipped
     reader = store.run(run_id)
     records = reader.state().next_seq
     with facts(store, reader.run_id, verdict_set) as connection:
@@ -71,7 +81,8 @@ def examine(
             thresholds=limits.model_dump(),
             checks=results,
         )
-        write_listing(reader, REPORT, report, LIST, _findings(connection, reader.run_id))
+        if keep and limits == shipped:
+            write_listing(reader, REPORT, report, LIST, _findings(connection, reader.run_id))
     return report
 
 
@@ -80,13 +91,21 @@ def last_report(reader: RunReader) -> HealthReport | None:
     return read_head(reader, REPORT, HealthReport, LIST)
 
 
-def current_report(store: Store, reader: RunReader) -> HealthReport:
-    """The last report if it is of what the run holds now, else a new one."""
+def current_report(store: Store, reader: RunReader, *, keep: bool = True) -> HealthReport:
+    """The last report if it is of what the run holds now, by today's checks and thresholds; else a new one."""
     report = last_report(reader)
-    now = (current_set(reader), reader.planned(), reader.state().next_seq)
-    if report is not None and (report.verdict_set, report.rollouts, report.records) == now:
+    if report is not None and _current(report, reader):
         return report
-    return examine(store, reader.run_id)
+    return examine(store, reader.run_id, keep=keep)
+
+
+def _current(report: HealthReport, reader: RunReader) -> bool:
+    made_of = (report.verdict_set, report.rollouts, report.records)
+    made_by = (report.thresholds, {check.check for check in report.checks})
+    return made_of == (current_set(reader), reader.planned(), reader.state().next_seq) and made_by == (
+        load_thresholds().model_dump(),
+        {check.name for check in checks()},
+    )
 
 
 def _run(connection: duckdb.DuckDBPyConnection, reader: RunReader, check: Check, limits: Thresholds) -> CheckResult:

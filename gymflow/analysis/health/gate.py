@@ -3,21 +3,21 @@
 from typing import get_args
 
 from gymflow.contracts.finding import Severity
-from gymflow.contracts.health import CheckResult, HealthReport
+from gymflow.contracts.health import CheckResult, HealthCheck, HealthReport
 from gymflow.errors import GateFailed
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """The mildest first."""
 
 
-def hold_gate(report: HealthReport, before: HealthReport | None, fail_on: Severity) -> None:
-    """Raise GateFailed where a check of this severity or a graver one found something; with `before` where it affects a larger share
-    of this run than of that one (see `affected_share`)."""
-    counted = worse(report, before) if before else report.checks
+def hold_gate(held: HealthCheck, fail_on: Severity) -> None:
+    """Raise GateFailed where a check of this severity or a graver one found something; beside an earlier run where it affects a larger
+    share of this one (see `affected_share`)."""
+    counted = worse(held.report, held.before) if held.before else held.report.checks
     grave = SEVERITIES[SEVERITIES.index(fail_on) :]
     if failing := [check for check in counted if check.findings and check.severity in grave]:
         named = ", ".join(f"{check.check} ({check.findings})" for check in failing)
-        raise GateFailed(f"health: {named}")
+        raise GateFailed(f"health: {named}", held)
 
 
 def worse(report: HealthReport, before: HealthReport) -> list[CheckResult]:

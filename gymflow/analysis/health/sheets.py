@@ -2,8 +2,19 @@
 
 from collections.abc import Iterator
 
+from gymflow.analysis.health.thresholds import load_thresholds
 from gymflow.analysis.sheets import Sheet, share
 from gymflow.contracts.health import HealthReport
+
+
+def own_thresholds(report: HealthReport) -> str:
+    """Which thresholds differ from the shipped ones, such as `same_call_times 5 (shipped: 3)`; empty: none."""
+    shipped = load_thresholds().model_dump()
+    return ", ".join(
+        f"{name} {value:g} (shipped: {shipped[name]:g})"
+        for name, value in report.thresholds.items()
+        if name in shipped and value != shipped[name]
+    )
 
 
 def health_line(report: HealthReport) -> str:
@@ -17,7 +28,9 @@ def health_line(report: HealthReport) -> str:
         parts.append(f"{report.unobserved} unobserved")
     if report.missing:
         parts.append(f"{report.missing} missing")
-    return f"{', '.join(parts)}; {report.unobserved_share:.1%} of what applies could not be observed"
+    line = f"{', '.join(parts)}; {report.unobserved_share:.1%} of what applies could not be observed"
+    own = own_thresholds(report)
+    return f"{line}; not stored, for thresholds differ: {own}" if own else line
 
 
 def health_sheets(report: HealthReport) -> Iterator[Sheet]:
