@@ -168,3 +168,17 @@ def test_a_browser_opens_the_linked_turn_and_runs_nothing_of_the_model(
     assert found.having("section", id="r-1/turn-0") and found.having("details", id="r-1", open="")
     assert not found.having("img") and "window.hacked=1" in found.text
     assert not found.having("section", id="r-0/turn-0"), "a trajectory was unpacked that nobody opened"
+
+
+def test_pass_at_k_says_over_how_many_tasks_it_is(planter: Planter) -> None:
+    even = [[answering(planter.gold(task)), answering(planter.wrong(task))] for task in range(3)]
+    planter.run("even", even)
+    text = Read(asyncio.run(write_page(planter.store, "even")).read_text()).text
+    assert "pass@21.000 over 3 tasks with at least 2 scored repeats" in text
+    assert "over the tasks with at least k scored repeats: 3" in text and "pass@1" not in text
+    uneven = [*even[:2], [answering(planter.gold(2)), Sample(failed=FailureKind.MODEL_ERROR)]]
+    planter.run("uneven", uneven)
+    text = Read(asyncio.run(write_page(planter.store, "uneven")).read_text()).text
+    assert "pass@10.667 over 3 tasks with at least 1 scored repeat" in text
+    assert "pass@21.000 over 2 tasks with at least 2 scored repeats" in text
+    assert "over the tasks with at least k scored repeats: 3 at k = 1, 2 at k = 2" in text

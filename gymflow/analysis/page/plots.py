@@ -34,7 +34,7 @@ def plots(contents: Contents) -> Iterator[Markup]:
     """Those for which the run has numbers, each a figure."""
     lines = contents.profile.lines
     if any(one.k > 1 and one.estimate.value is not None for line in lines for one in line.pass_at):
-        yield _figure("pass@k, with its 95 % interval", _pass_at_k(lines))
+        yield _figure(_pass_at_k_caption(lines), _pass_at_k(lines))
     if any(line.scored for line in lines):
         yield _figure("pass rate of the tasks, the hardest first", _pass_rates(contents))
         if (drawn := _reward_tokens(contents)) is not None:
@@ -72,6 +72,18 @@ def length_bar(value: float, most: float, width: int = 110) -> Markup:
     size = width * value / most if most > 0 else 0.0
     bar = element("rect", x=0, y=2, width=_n(max(size, 1)), height=10, class_="length")
     return element("svg", bar, viewBox=f"0 0 {width} 14", width=width, height=14, class_="bar", aria_hidden="true")
+
+
+def _pass_at_k_caption(lines: Sequence[ProfileLine]) -> str:
+    """With what it is over where that is the same for all lines, or there is one."""
+    text = "pass@k with its 95 % interval, over the tasks with at least k scored repeats"
+    counts = [[(one.k, one.estimate.tasks) for one in line.pass_at if one.estimate.value is not None] for line in lines]
+    if any(one != counts[0] for one in counts[1:]):
+        return text
+    first, last = counts[0][0], counts[0][-1]
+    return f"{text}: {first[1]:,}" + (
+        f" at k = {first[0]}, {last[1]:,} at k = {last[0]}" if first[1] != last[1] else ""
+    )
 
 
 def _pass_at_k(lines: Sequence[ProfileLine]) -> Markup:

@@ -11,7 +11,7 @@ from gymflow.analysis.page.plots import interval_bar, plots, shares_bar
 from gymflow.analysis.page.tables import Links, table
 from gymflow.analysis.sheets import number, share, whole
 from gymflow.contracts.health import CheckResult
-from gymflow.contracts.profile import ProfileLine
+from gymflow.contracts.profile import AtK, ProfileLine
 from gymflow.metrics.profile import reward_bounds
 from gymflow.metrics.summaries import model_name
 
@@ -192,14 +192,13 @@ def _score(contents: Contents, line: ProfileLine) -> Markup:
     sometimes = sum(bands.values()) - always - never
     error = f" ± {found.standard_error:.3f}" if found.standard_error else ""
     tokens = line.costs.tokens.get("completion")
-    passing = [one for one in line.pass_at if one.estimate.value is not None]
     facts: dict[str, Child] = {
         "95 %": f"{found.interval.low:.3f} to {found.interval.high:.3f}" if found.interval else "unknown",
         "tasks": joined(
             f"{always} always, {sometimes} sometimes, {never} never",
             shares_bar([("always", always), ("sometimes", sometimes), ("never", never)]),
         ),
-        f"pass@{passing[-1].k}" if passing else "": number(passing[-1].estimate.value) if passing else "",
+        **{f"pass@{one.k}": _over(one) for one in _pass_at(line)},
         "scored": f"{line.scored:,} of {line.rollouts:,} rollouts",
         "without a reward": ", ".join(
             f"{count} {name}"
@@ -226,6 +225,19 @@ def _score(contents: Contents, line: ProfileLine) -> Markup:
         element("dl", listed),
         class_="score",
     )
+
+
+def _pass_at(line: ProfileLine) -> list[AtK]:
+    """For the largest k that every scored task allows, and for the largest that any does."""
+    defined = [one for one in line.pass_at if one.estimate.value is not None]
+    whole = [one for one in defined if one.estimate.tasks == line.score.tasks]
+    return [*whole[-1:], *defined[len(whole) :][-1:]]
+
+
+def _over(found: AtK) -> str:
+    tasks = found.estimate.tasks
+    repeats = "1 scored repeat" if found.k == 1 else f"{found.k} scored repeats"
+    return f"{number(found.estimate.value)} over {tasks:,} task{'' if tasks == 1 else 's'} with at least {repeats}"
 
 
 def _decisions(contents: Contents) -> Markup | None:
