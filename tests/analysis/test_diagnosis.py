@@ -16,6 +16,7 @@ from gymflow.analysis.health import examine
 from gymflow.analysis.judging import manifest_as_judged
 from gymflow.contracts.diagnosis import Diagnosis
 from gymflow.contracts.outcome import FailureKind, StopReason, VerdictFailure
+from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.run import VerdictSet
 from gymflow.contracts.verdict import Verdict, VerdictRecord
 from gymflow.registry import Registry
@@ -125,6 +126,60 @@ def test_a_run_in_which_all_is_well_gets_no_label(planter: Planter) -> None:
     )
     assert (report.labelled, report.causes, report.proposals, report.suspects, report.look_first) == (0, [], [], [], [])
     assert [(funnel.biggest_drop, funnel.lost) for funnel in report.funnels] == [(None, 0)]
+
+
+def test_an_answer_is_what_the_verifier_extracted_or_words_that_do_not_give_up(
+    planter: Planter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both where the verifier looks for an answer and where it extracts none, as judges and tests of programs do."""
+
+    def silent(verdict: VerdictRecord) -> VerdictRecord:
+        assert verdict.verdict is not None
+        return verdict.model_copy(update={"verdict": verdict.verdict.model_copy(update={"extracted_answer": None})})
+
+    unread = unscored(VerdictFailure.VERIFIER_ERROR, "down")
+    words = "I don't know what to make of this one."
+    thinking = Sample([Said("So it is Paris.")])
+
+    def doubting(record: RolloutRecord) -> None:
+        summary = [{"type": "summary_text", "text": "I don't know yet."}]
+        record.evidence.response = {
+            "output": [{"type": "reasoning", "summary": summary}, *record.model_calls[0].output]
+        }
+
+    thinking.change = doubting
+    assert answered(planter, "extracting", [answering("B"), Sample([Said(words)]), Sample([Said("Paris")])]) == 1
+    monkeypatch.setattr(type(planter.environment.verifier), "extracts", False)
+    samples = [Sample([Said("So it is Paris.")]), Sample([Said(words)]), thinking]
+    samples += [Sample([Said("That I will not do.")], stop=StopReason.REFUSAL), Sample([Said(words)])]
+    for one in samples:
+        one.verdict = silent
+    samples[-1].verdict = unread
+    assert answered(planter, "judged", samples) == 2
+    assert labels_of(planter, "judged")["judged-1"] == "gave_up"
+
+
+def answered(planter: Planter, run_id: str, repeats: list[Sample]) -> int:
+    [funnel] = diagnosed(planter, planter.run(run_id, [repeats])).funnels
+    return next(stage.rollouts for stage in funnel.stages if stage.name == "answered")
+
+
+def test_a_cycle_of_calls_is_a_loop_and_calls_never_executed_are_none(planter: Planter) -> None:
+    def looking(places: str, **fields: Any) -> list[Said]:
+        return [Said(tools=[tool(arguments=at, output=at, **fields)]) for at in places]
+
+    samples = [
+        wrong(planter, 0, looking("121212")),
+        wrong(planter, 0, looking("123141567")),
+        wrong(planter, 0, looking("1111", status="not_executed")),
+    ]
+    run_id = planter.run("cycle", [samples])
+    diagnosed(planter, run_id)
+    assert labels_of(planter, run_id) == {
+        "cycle-0": "looped_calls",
+        "cycle-1": "never_right",
+        "cycle-2": "never_right",
+    }
 
 
 def test_tools_that_passing_rollouts_use_and_this_one_does_not(planter: Planter) -> None:

@@ -39,6 +39,31 @@ select
 from agreed
 window agents as (partition by environment, agent)
 """
+# Rollouts that did not pass and have no extracted answer, whose last message says that the agent cannot, with its words.
+_GIVING_UP = """
+create table facts.giving_up as
+with suspected as (
+    select f.rollout_id, from_json(e.response -> '$.output', '[{"type": "VARCHAR", "content": "JSON"}]') as items
+    from facts.rollouts f
+    join evidence e using (rollout_id)
+    where f.extracted_answer is null and not coalesce(f.passed, false) and regexp_matches(e.response, $giving_up, 'i')
+),
+said as (
+    select
+        rollout_id,
+        array_to_string(
+            list_transform(
+                list_filter(items, lambda i: coalesce(i.type, 'message') = 'message'),
+                lambda i: if(
+                    json_type(i.content) = 'VARCHAR', i.content ->> '$',
+                    array_to_string(json_extract_string(i.content, '$[*].text'), ' ')
+                )
+            ), ' '
+        ) as text
+    from suspected
+)
+select rollout_id, regexp_extract(text, $giving_up, 0, 'i') as words from said where regexp_matches(text, $giving_up, 'i')
+"""
 _LABELS = """
 create table facts.labels as
 select c.rollout_id, min_by(r.cause, r.rank) as cause, min(r.rank) as rank
@@ -72,11 +97,12 @@ def rules() -> tuple[Rule, ...]:
 
 
 def apply_rules(connection: duckdb.DuckDBPyConnection, run_id: str, verdict_set: str | None, limits: Limits) -> None:
-    """Fill `facts.rules`, `facts.suspects` and `facts.citations`: what the rules say of which rollout, and where that stands. The
+    """Fill `facts.rules`, `facts.suspects`, `facts.giving_up` and `facts.citations`: what the rules say of which rollout, and where that stands. The
     tables `facts.lenient` and `facts.loops` are there already."""
     connection.execute(_TABLES)
     values = limits.model_dump() | {"run_id": run_id, "verdict_set": verdict_set}
     _execute(connection, _UNANIMOUS, values)
+    _execute(connection, _GIVING_UP, values)
     for rule in rules():
         connection.execute(
             "insert into facts.rules values (?, ?, ?, ?, ?)",

@@ -12,6 +12,7 @@ class Limits(Contract):
     """What each means is said in limits.yaml."""
 
     same_call_times: int = Field(ge=2)
+    same_call_share: float = Field(gt=0, le=1)
     repetition_chars: int = Field(ge=1)
     repetition_times: int = Field(ge=2)
     suspect_repeats: int = Field(ge=2)

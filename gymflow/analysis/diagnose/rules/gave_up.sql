@@ -2,7 +2,7 @@
 -- root_cause: behaviour
 -- intervention: prompt_change
 -- rank: 64
-select f.rollout_id, f.rollout_id as cited, 'response/text' as locator, regexp_extract(e.response, $giving_up, 0, 'i') as shown
-from facts.rollouts f
-join evidence e using (rollout_id)
-where f.outcome = 'scored' and not f.passed and f.extracted_answer is null and regexp_matches(e.response, $giving_up, 'i')
+select f.rollout_id, f.rollout_id as cited, 'response/text' as locator, g.words as shown
+from facts.giving_up g
+join facts.rollouts f using (rollout_id)
+where f.outcome = 'scored'
