@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.terminal import one_line
+from gymflow.analysis.sheets import number
 from gymflow.runtime.active import ActiveRun
 
 REFRESH_S = 0.25
@@ -116,7 +117,7 @@ def _left(run: ActiveRun) -> str:
 
 
 def _interval(mean: float, half: float) -> str:
-    return f"{mean:.3f}" if math.isinf(half) else f"{mean:.3f} ± {half:.3f}"
+    return number(mean) if math.isinf(half) else f"{number(mean)} ± {number(half)}"
 
 
 def _duration(seconds: float) -> str:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from cli.attention import put_attention
 from cli.terminal import command, one_line, print_json, results
+from gymflow.analysis.sheets import interval, number
 from gymflow.contracts.report import Scorecard, ScoreLine
 from gymflow.paths import store_root
 
@@ -108,13 +109,13 @@ def mean_and_error(mean: float | None, error: float | None) -> str:
     """A score with its standard error, where it has one. None is shown where all tasks came to the same: it would say ± 0."""
     if mean is None:
         return "none"
-    return f"{mean:.3f} ± {error:.3f}" if error else f"{mean:.3f}"
+    return f"{number(mean)} ± {number(error)}" if error else number(mean)
 
 
 def _score(line: ScoreLine) -> str:
     """With its standard error and its 95 % interval, both clustered by task, and by `cluster` where the tasks have one."""
     score = mean_and_error(line.score, line.standard_error)
-    return f"{score} [{line.interval.low:.3f}, {line.interval.high:.3f}]" if line.interval else score
+    return f"{score} {interval(line.interval)}".rstrip()
 
 
 def _pass_at(line: ScoreLine) -> str:

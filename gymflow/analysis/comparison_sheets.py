@@ -59,7 +59,7 @@ def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
                     found.decision_id,
                     line.run_id,
                     f"{found.intervention} ({found.environment})",
-                    "-" if found.predicted is None else f"{found.predicted:+.3f}",
+                    number(found.predicted, sign="+"),
                     PREDICTIONS[found.outcome],
                     found.detail,
                 )
@@ -190,13 +190,13 @@ def difference(found: Difference) -> str:
     """Signed, with its interval."""
     if found.difference is None:
         return "-"
-    return f"{found.difference:+.3f} {interval(found.interval, sign='+')}".rstrip()
+    return f"{number(found.difference, sign='+')} {interval(found.interval, sign='+')}".rstrip()
 
 
 def _cost(found: Difference) -> str:
     if found.difference is None:
         return "-"
-    part = f" ({100 * found.difference / abs(found.base):+.1f} %)" if found.base else ""
+    part = f" ({100 * (found.difference / abs(found.base)):+.1f} %)" if found.base else ""
     return f"{found.difference:+.4g}{part}"
 
 

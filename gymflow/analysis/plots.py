@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from gymflow.contracts.profile import Profile
 from gymflow.errors import InputError
+from gymflow.metrics.magnitudes import scale_of
 
 SIZE, DPI = (7.0, 4.2), 120
 MOST_POINTS = 20_000
@@ -84,16 +85,20 @@ def _pass_rates(axes: Any, profile: Profile, tasks: pa.Table) -> None:
 
 
 def _reward_tokens(axes: Any, profile: Profile, tasks: pa.Table) -> None:
+    scale = scale_of(tasks["mean"].drop_null().to_numpy())  # an axis cannot span what a number cannot hold
     for line in profile.lines:
         chosen = _tasks_of(tasks, line)
         tokens = pc.add(chosen["prompt_tokens"], chosen["completion_tokens"])
         known = chosen.filter(pc.is_valid(tokens))
-        x, y = tokens.drop_null().to_numpy(), known["mean"].to_numpy()
+        x, y = tokens.drop_null().to_numpy(), known["mean"].to_numpy() / scale
         if len(x) > MOST_POINTS:
             some = np.random.default_rng(profile.seed).choice(len(x), MOST_POINTS, replace=False)
             x, y = x[some], y[some]
         axes.scatter(x, y, s=10, alpha=0.5, linewidths=0, label=_label(profile, line))
-    axes.set(xlabel="tokens of a rollout, mean of the task", ylabel="reward, mean of the task")
+    axes.set(
+        xlabel="tokens of a rollout, mean of the task",
+        ylabel="reward, mean of the task" + (f", in {scale:.3g}" if scale != 1.0 else ""),
+    )
     axes.set_title(profile.name)
 
 

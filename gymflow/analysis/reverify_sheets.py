@@ -20,7 +20,7 @@ def reverify_sheets(report: Reverification) -> Iterator[Sheet]:
                 _name(line),
                 number(line.old_score),
                 number(line.new_score),
-                f"{_signed(line.difference.value)} {interval(line.difference.interval, sign='+')}".rstrip(),
+                f"{number(line.difference.value, sign='+')} {interval(line.difference.interval, sign='+')}".rstrip(),
                 number(line.p, 4),
                 str(line.rollouts),
                 f"{line.gained}, {line.lost}",
@@ -121,10 +121,6 @@ def _name(line: ReverifyLine) -> str:
 
 def _flip(flip: Flip) -> str:
     return f"{flip.old_reward:g} -> {flip.new_reward:g}"
-
-
-def _signed(value: float | None) -> str:
-    return "-" if value is None else f"{value:+.3f}"
 
 
 def _short(text: str | None) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import duckdb
-import numpy as np
 import orjson
 
 from gymflow.analysis.labels import agreement_with
@@ -14,7 +13,8 @@ from gymflow.contracts.estimate import Estimate
 from gymflow.contracts.reverification import Flip, Refused, Reverification, ReverifyLine, VerifierChange
 from gymflow.contracts.run import RunDocument, VerdictSet
 from gymflow.errors import InputError
-from gymflow.metrics.paired import paired
+from gymflow.metrics.magnitudes import mean_of
+from gymflow.metrics.paired import paired_difference
 from gymflow.metrics.summaries import rows
 from gymflow.metrics.task_table import numbered
 from gymflow.runtime.rescoring import Rescored
@@ -38,15 +38,15 @@ select environment, agent,
 from _both group by all order by all
 """
 _TASKS = """
-select b.task_index, avg(b.old_reward) as old, avg(b.new_reward) as new, any_value(t.cluster) as cluster
+select b.task_index, mean_of(b.old_reward) as old, mean_of(b.new_reward) as new, any_value(t.cluster) as cluster
 from _both b join tasks t on t.run_id = $run and t.task_index = b.task_index
 where b.environment = $environment and b.agent = $agent and b.old_reward is not null and b.new_reward is not null
 group by b.task_index order by b.task_index
 """
 _HEADLINES = """
-select avg(old) as old, avg(new) as new
+select mean_of(old) as old, mean_of(new) as new
 from (
-    select avg(old_reward) as old, avg(new_reward) as new from _both
+    select mean_of(old_reward) as old, mean_of(new_reward) as new from _both
     where environment = $environment and agent = $agent group by task_index
 )
 """
@@ -113,8 +113,8 @@ def _line(
     difference, p = _difference(old, new, tasks, document, counts["environment"])
     return ReverifyLine(
         **counts,
-        old_score=float(old.mean()) if len(old) else None,
-        new_score=float(new.mean()) if len(new) else None,
+        old_score=mean_of(old) if len(old) else None,
+        new_score=mean_of(new) if len(new) else None,
         difference=difference,
         p=p,
         old_headline=headlines["old"],
@@ -128,9 +128,8 @@ def _difference(
     if len(old) == 0:
         return Estimate(value=None, tasks=0, groups=0, reason="no rollout has a reward in both sets"), None
     low, high = document.environments[environment].manifest.reward_range
-    inside = min(old.min(), new.min()) >= low and max(old.max(), new.max()) <= high
     clusters = numbered(tasks["cluster"].combine_chunks())
-    found = paired(np.asarray(new - old), clusters, width=high - low if inside else None)
+    found = paired_difference(old, new, clusters, width=high - low)
     return (
         Estimate(
             value=found.difference,
@@ -138,7 +137,7 @@ def _difference(
             interval=found.interval,
             tasks=len(old),
             groups=found.groups,
-            reason="a single task has no standard error" if found.standard_error is None else None,
+            reason=found.reason,
         ),
         found.p,
     )

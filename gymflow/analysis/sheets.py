@@ -11,6 +11,8 @@ from gymflow.contracts.report import Scorecard, ScoreLine
 
 Cells = Sequence[str]
 NAMES_SHOWN = 6
+LONG = 1e9
+"""Numbers from here on are written with an exponent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +24,16 @@ class Sheet:
     rows: Sequence[Cells]
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    """A number, or `-` where it is undefined."""
-    return "-" if value is None else f"{value:.{digits}f}"
+def number(value: float | None, digits: int = 3, sign: str = "") -> str:
+    """A number, or `-` where it is undefined; with `sign="+"` also a positive one has its sign."""
+    if value is None:
+        return "-"
+    return f"{value:{sign}.{digits}f}" if abs(value) < LONG else f"{value:{sign}.4g}"
 
 
 def interval(found: Interval | None, sign: str = "") -> str:
-    """`[low, high]`, or nothing where it is undefined; with `sign="+"` also positive ends have theirs."""
-    return "" if found is None else f"[{found.low:{sign}.3f}, {found.high:{sign}.3f}]"
+    """`[low, high]`, or nothing where it is undefined."""
+    return "" if found is None else f"[{number(found.low, sign=sign)}, {number(found.high, sign=sign)}]"
 
 
 def estimate(found: Estimate) -> str:

@@ -4,6 +4,7 @@ import numpy as np
 
 from gymflow.contracts.estimate import Interval
 from gymflow.metrics.intervals import CONFIDENCE, Array
+from gymflow.metrics.magnitudes import scale_of
 
 RESAMPLES = 2000
 SEED = 20240817
@@ -22,12 +23,13 @@ def bootstrap_interval(
 ) -> Interval | None:
     """Percentiles of the resampled mean; None for fewer than two groups, and where all are equal: every draw is the same then.
     Memory does not grow with the number of tasks times that of resamples."""
-    sums, sizes = _groups(values, clusters)
+    scale = scale_of(values)
+    sums, sizes = _groups(values / scale if scale != 1.0 else values, clusters)
     if len(sums) < 2 or np.ptp(sums / sizes) == 0.0:
         return None
     means = resampled_means(sums, sizes, np.random.default_rng(seed), resamples)
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Interval(low=float(low), high=float(high), method="bootstrap")
+    return Interval(low=float(low) * scale, high=float(high) * scale, method="bootstrap")
 
 
 def resampled_means(sums: Array, sizes: Array, rng: np.random.Generator, resamples: int) -> Array:

@@ -5,7 +5,7 @@ WITH named AS (
     FROM _planned
     WHERE outcome = 'scored' AND components IS NOT NULL
 )
-SELECT environment, agent, component.key AS name, task_index, avg(component.value) AS mean
+SELECT environment, agent, component.key AS name, task_index, mean_of(component.value) AS mean
 FROM named
 GROUP BY ALL
 ORDER BY environment, agent, name, task_index

@@ -8,6 +8,7 @@ from math import comb, prod
 import numpy as np
 
 from gymflow.metrics.intervals import Array
+from gymflow.metrics.magnitudes import mean_of, scale_of
 
 
 def pass_at_k(n: int, c: int, k: int) -> float | None:
@@ -84,10 +85,13 @@ def _led_by(votes: tuple[tuple[int, float], ...], k: int, top: int) -> Fraction:
 def variance_components(means: Array, variances: Array, counts: Array) -> tuple[float | None, float | None]:
     """Variance of the reward between tasks and within a task (Miller 2024): the within part is the mean of the per-task variances
     (ddof 1) over tasks of at least two repeats; the between part is that of the task means less what the repeats account for,
-    and not below 0. None where there are too few tasks or repeats. `variances` is NaN for a single repeat."""
+    and not below 0. None where there are too few tasks or repeats, or where it is beyond a 64-bit float. `variances` is NaN for a
+    single repeat, and for rewards too large to have one."""
     repeated = counts > 1
-    within = float(variances[repeated].mean()) if repeated.any() else None
-    if len(means) < 2 or within is None:
+    if not repeated.any() or not np.isfinite(variances[repeated]).all():
+        return None, None
+    within = mean_of(variances[repeated])
+    if len(means) < 2 or scale_of(means) != 1.0:
         return None, within
     return max(0.0, float(means.var(ddof=1)) - within * float((1.0 / counts).mean())), within
 

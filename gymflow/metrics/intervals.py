@@ -4,23 +4,23 @@ The unit is the task: its repeats are averaged first, so that a standard error o
 arXiv:2411.00640). Tasks that share a `cluster` are one draw together.
 """
 
-from math import sqrt
-from typing import Any, NamedTuple
+from math import isfinite, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from gymflow.contracts.estimate import Estimate, Interval
 from gymflow.metrics.distributions import normal_quantile, t_quantile
+from gymflow.metrics.magnitudes import TOO_LARGE, mean_of, scale_of, times
+from gymflow.metrics.magnitudes import Array as Array
 
 CONFIDENCE = 0.95
 NO_SPREAD = 1e-12
 """Standard errors below are those of equal values, but for rounding."""
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 
 class ClusteredError(NamedTuple):
-    """Standard error of a mean over `groups` independent groups; None for fewer than two."""
+    """Standard error of a mean over `groups` independent groups; None for fewer than two, and beyond a 64-bit float."""
 
     standard_error: float | None
     groups: int
@@ -34,14 +34,16 @@ def clustered_error(values: Array, clusters: Array | None = None) -> ClusteredEr
     n = len(values)
     if n == 0:
         return ClusteredError(None, 0)
-    sums = values - values.mean()
+    scale = scale_of(values)
+    scaled = values / scale if scale != 1.0 else values
+    sums = scaled - scaled.mean()
     if clusters is not None:
         _, member = np.unique(clusters, return_inverse=True)
         sums = np.bincount(member, weights=sums)
     groups = len(sums)
     if groups < 2:
         return ClusteredError(None, groups)
-    return ClusteredError(sqrt(float(sums @ sums) * groups / (groups - 1)) / n, groups)
+    return ClusteredError(times(sqrt(float(sums @ sums) * groups / (groups - 1)) / n, scale), groups)
 
 
 def wilson(
@@ -59,11 +61,13 @@ def wilson(
 
 
 def t_interval(mean: float, error: ClusteredError, confidence: float = CONFIDENCE) -> Interval | None:
-    """mean ± t * SE with G - 1 degrees of freedom; None without a standard error, and where it is 0: no spread is no certainty."""
+    """mean ± t * SE with G - 1 degrees of freedom; None without a standard error, where it is 0 (no spread is no certainty), and
+    where an end is beyond a 64-bit float."""
     if error.standard_error is None or error.standard_error < NO_SPREAD:
         return None
     half = t_quantile((1 + confidence) / 2, error.groups - 1) * error.standard_error
-    return Interval(low=mean - half, high=mean + half, method="t")
+    low, high = mean - half, mean + half
+    return Interval(low=low, high=high, method="t") if isfinite(low) and isfinite(high) else None
 
 
 def bounded_interval(
@@ -77,6 +81,8 @@ def bounded_interval(
     """
     low, high = bounds
     width = high - low
+    if not isfinite(width):
+        return t_interval(mean, error, confidence)
     p = (mean - low) / width
     critical = None
     if trials is None:
@@ -106,7 +112,7 @@ def mean_estimate(
     n = len(values)
     if n == 0:
         return Estimate(value=None, tasks=0, groups=0, reason="there is no scored task")
-    mean = float(values.mean())
+    mean = mean_of(values)
     error = clustered_error(values, clusters)
     inside = bounds is not None and bounds[0] < bounds[1] and bounds[0] <= values.min() and values.max() <= bounds[1]
     if bounds is not None and inside:
@@ -116,9 +122,11 @@ def mean_estimate(
     else:
         interval = t_interval(mean, error, confidence)
     reason = None
-    if error.standard_error is None:
+    if error.standard_error is None and error.groups < 2:
         what = "cluster" if clusters is not None else "task"
         reason = f"a single {what} has no standard error"
+    elif error.standard_error is None or (interval is None and error.standard_error >= NO_SPREAD):
+        reason = TOO_LARGE
     elif interval is None:
         reason = "all tasks came to the same, in an unknown range: no spread to tell an interval from"
     return Estimate(

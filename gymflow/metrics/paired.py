@@ -4,7 +4,7 @@ d_i = candidate - base on task i, each the mean over that run's repeats (Miller 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from math import ceil, sqrt
 
 import numpy as np
@@ -22,6 +22,7 @@ from gymflow.metrics.intervals import (
     t_interval,
     wilson,
 )
+from gymflow.metrics.magnitudes import LARGE, TOO_LARGE, scale_of, times
 
 ALPHA, POWER = 0.05, 0.8
 PERMUTATIONS = 9999
@@ -37,13 +38,52 @@ _FEW, _EQUAL = 256, 8
 @dataclass(frozen=True, slots=True)
 class Paired:
     """The difference of two means over the same tasks. `standard_error`, `p` are of the paired t test, clustered where clusters are
-    given; None where there is a single group."""
+    given; None, with the `reason`, where there is a single group. `task_error`: with each task its own group. What is beyond a
+    64-bit float is None, too."""
 
-    difference: float
+    difference: float | None
     standard_error: float | None
     interval: Interval | None
     p: float | None
     groups: int
+    task_error: float | None
+    reason: str | None = None
+
+
+def paired_difference(
+    base: Array,
+    candidate: Array,
+    clusters: Array | None = None,
+    *,
+    width: float | None = None,
+    confidence: float = CONFIDENCE,
+) -> Paired:
+    """`paired` of candidate - base, whatever their magnitude. A `width` that some difference exceeds is no range of the rewards."""
+    scale = scale_of(base, candidate)
+    change = candidate / scale - base / scale
+    if width is not None:
+        width = width / scale if np.abs(change).max() <= width / scale else None
+    found = paired(change, clusters, width=width, confidence=confidence)
+    if scale == 1.0:
+        return found
+    grown = replace(
+        found,
+        difference=times(found.difference, scale),
+        standard_error=times(found.standard_error, scale),
+        interval=_grown(found.interval, scale),
+        task_error=times(found.task_error, scale),
+    )
+    lost = any(
+        (before is None) != (after is None) for before, after in zip(astuple(found), astuple(grown), strict=True)
+    )
+    return replace(grown, reason=TOO_LARGE) if lost else grown
+
+
+def _grown(interval: Interval | None, scale: float) -> Interval | None:
+    if interval is None:
+        return None
+    low, high = times(interval.low, scale), times(interval.high, scale)
+    return None if low is None or high is None else Interval(low=low, high=high, method=interval.method)
 
 
 def paired(
@@ -56,9 +96,10 @@ def paired(
     them can (none without the width).
     """
     error = clustered_error(differences, clusters)
+    alone = error.standard_error if clusters is None else clustered_error(differences).standard_error
     mean = float(differences.mean())
     if error.standard_error is None:
-        return Paired(mean, None, None, None, error.groups)
+        return Paired(mean, None, None, None, error.groups, alone, "a single independent task has no standard error")
     if error.standard_error < NO_SPREAD:
         p = 1.0 if abs(mean) < NO_SPREAD else 2.0 ** (1 - error.groups)
     else:
@@ -70,7 +111,7 @@ def paired(
         interval = Interval(low=-reach, high=reach, method="discordant")
     else:
         interval = bounded_interval(mean, error, (-width, width), trials=None, confidence=confidence)
-    return Paired(mean, error.standard_error, interval, p, error.groups)
+    return Paired(mean, error.standard_error, interval, p, error.groups, alone)
 
 
 def mcnemar(base: Array, candidate: Array) -> tuple[int, int, float]:
@@ -83,7 +124,8 @@ def mcnemar(base: Array, candidate: Array) -> tuple[int, int, float]:
 def sign_flip_p(differences: Array, clusters: Array | None = None, *, seed: int = SEED) -> tuple[float, bool]:
     """Two-sided p of the mean difference when base and candidate are exchanged at random, group by group; and whether all
     exchanges were gone through. Sampled ones give (1 + as extreme) / (1 + all), which keeps the level."""
-    sums = differences
+    scale = scale_of(differences)
+    sums = differences = differences / scale if scale != 1.0 else differences
     if clusters is not None:
         _, member = np.unique(clusters, return_inverse=True)
         sums = np.bincount(member, weights=differences)
@@ -142,28 +184,41 @@ class Power:
     repeats: int | None
 
 
+MOST_NEEDED = 1e15
+"""More tasks or repeats than these are none that anybody could run."""
+
+
 def power(error: ClusteredError, tasks: int, effect: float, within: tuple[float | None, float | None]) -> Power:
     """n = (z_a/2 + z_b)^2 (w^2 + s_A^2/K_A + s_B^2/K_B) / d^2 (Miller 2024, section 5), the bracket being n * SE^2 of the paired
     difference as it was observed. `within`: mean over tasks of s^2/K and of s^2, both sides summed; None: not known. Without a
-    spread of the differences there is no variance to plan with, and all but the effect is None."""
+    spread of the differences there is no variance to plan with, and all but the effect is None; so are numbers above
+    MOST_NEEDED."""
     if error.standard_error is None or error.standard_error < NO_SPREAD:
         return Power(None, effect, None, None)
     z = normal_quantile(1 - ALPHA / 2) + normal_quantile(POWER)
+    detectable = times(error.standard_error, z)
+    if error.standard_error > LARGE:
+        return Power(detectable, effect, None, None)
     variance = tasks * error.standard_error**2
-    detectable = z * error.standard_error
-    needed = max(2, ceil(z * z * variance / effect**2))
+    ratio = z * error.standard_error / effect
+    needed = _needed(tasks * ratio * ratio, 2)
     removable, single = within
     repeats = None
     if removable is not None and single is not None:
-        room = tasks * effect**2 / (z * z) - max(0.0, variance - removable)
-        repeats = max(1, ceil(single / room)) if room > 0 else None
+        room = tasks * (effect / z) * (effect / z) - max(0.0, variance - removable)
+        repeats = _needed(single / room, 1) if room > 0 else None
     return Power(detectable, effect, needed, repeats)
+
+
+def _needed(number: float, least: int) -> int | None:
+    return max(least, ceil(number)) if number <= MOST_NEEDED else None
 
 
 def correlation(first: Array, second: Array) -> float | None:
     """Pearson's; None where one side does not vary."""
     if len(first) < 2:
         return None
+    first, second = first / scale_of(first), second / scale_of(second)
     spread = float(first.std() * second.std())
     return float(((first - first.mean()) * (second - second.mean())).mean()) / spread if spread > 0 else None
 
@@ -172,4 +227,6 @@ def unpaired_error(first: Array, second: Array) -> float | None:
     """Standard error of the difference as if the two sides had nothing to do with each other."""
     if len(first) < 2 or len(second) < 2:
         return None
-    return sqrt(float(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)))
+    scale = scale_of(first, second)
+    first, second = first / scale, second / scale
+    return times(sqrt(float(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))), scale)

@@ -19,6 +19,7 @@ from gymflow.metrics.intervals import (
     mean_estimate,
     t_interval,
 )
+from gymflow.metrics.magnitudes import TOO_LARGE, mean_of
 from gymflow.metrics.task_table import TaskTable, numbered
 
 UNIT = (0.0, 1.0)
@@ -84,7 +85,7 @@ class Quality:
         if not len(self.scored.mean):
             return None
         error = clustered_error(self.scored.mean, self.scored.clusters)
-        return t_interval(float(self.scored.mean.mean()), error, self.options.confidence)
+        return t_interval(mean_of(self.scored.mean), error, self.options.confidence)
 
     def score_bootstrap(self) -> Interval | None:
         """Percentile bootstrap over tasks, or clusters of them."""
@@ -127,9 +128,9 @@ class Quality:
         """Between tasks and within a task."""
         reason = None
         if self.within is None:
-            reason = "no task has two scored rollouts"
+            reason = "no task has two scored rollouts" if self.most < 2 else TOO_LARGE
         elif self.between is None:
-            reason = "a single task does not vary"
+            reason = "a single task does not vary" if len(self.scored.mean) < 2 else TOO_LARGE
         return Variance(between_tasks=self.between, within_task=self.within, reason=reason)
 
     def extremes(self) -> tuple[float | None, float | None]:
@@ -137,9 +138,9 @@ class Quality:
         table = self.all
         if self.bounds is None or not len(table.planned):
             return None, None
-        rewards = np.where(table.has_score, table.mean, 0.0) * table.scored
-        without = table.planned - table.scored
-        lowest, highest = (float(((rewards + without * end) / table.planned).mean()) for end in self.bounds)
+        covered = table.scored / table.planned
+        scored = np.where(table.has_score, table.mean, 0.0) * covered
+        lowest, highest = (mean_of(scored + end * (1 - covered)) for end in self.bounds)
         return lowest, highest
 
     def bands(self) -> list[Band]:
@@ -178,7 +179,7 @@ class Quality:
         tasks = self._with_repeats(k)
         if tasks is None:
             return self._too_few(k)
-        mean, n = float(tasks.mean.mean()), len(tasks.mean)
+        mean, n = mean_of(tasks.mean), len(tasks.mean)
         if self.between is None or self.within is None or tasks.clusters is not None:
             why = "the tasks are clustered" if tasks.clusters is not None else self.variance().reason
             return Estimate(value=mean, tasks=n, groups=n, reason=f"no standard error at {k} repeats: {why}")

@@ -1,9 +1,9 @@
 -- One row per environment and agent of every run, in the run's current verdict set. Scores are defined in scorecard.sql.
 -- standard_error: of the score, clustered by `cluster`, a task without one being its own: sqrt(G/(G-1) * sum of the squared sums of
--- the clusters' deviations) / n (intervals.py, clustered_error); null for fewer than two groups.
+-- the clusters' deviations) / n (intervals.py, clustered_error); null for fewer than two groups, and where it is too large.
 WITH per_task AS (
     SELECT run_id, environment, agent, task_index,
-           avg(reward) AS mean,
+           mean_of(reward) AS mean,
            count(*) AS planned,
            count(*) FILTER (WHERE outcome = 'scored') AS scored,
            count(*) FILTER (WHERE outcome = 'unverified') AS unverified,
@@ -15,7 +15,7 @@ WITH per_task AS (
 ),
 lines AS (
     SELECT run_id, environment, agent,
-           avg(mean) AS score,
+           mean_of(mean) AS score,
            sum(planned)::BIGINT AS planned,
            sum(scored)::BIGINT AS scored,
            sum(unverified)::BIGINT AS unverified,
@@ -39,7 +39,7 @@ errors AS (
     SELECT run_id, environment, agent,
            count(*) AS groups,
            CASE WHEN count(*) > 1
-                THEN sqrt(count(*) / (count(*) - 1) * sum(deviation * deviation)) / sum(tasks) END AS standard_error
+                THEN finite(sqrt(count(*) / (count(*) - 1) * sum(deviation * deviation)) / sum(tasks)) END AS standard_error
     FROM deviations
     GROUP BY ALL
 )

@@ -5,7 +5,7 @@ WITH scores AS (
     SELECT environment, agent,
            count(*) AS tasks,
            count(*) FILTER (WHERE scored = 0) AS unscored_tasks,
-           avg(mean) AS score,
+           mean_of(mean) AS score,
            count(*) FILTER (WHERE passed = scored AND scored > 0) AS always,
            count(*) FILTER (WHERE passed BETWEEN 1 AND scored - 1) AS sometimes,
            count(*) FILTER (WHERE passed = 0 AND scored > 0) AS never,

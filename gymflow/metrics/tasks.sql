@@ -4,7 +4,7 @@ SELECT environment, agent, task_id, task_key,
        count(*) AS rollouts,
        count(*) FILTER (WHERE outcome = 'scored') AS scored,
        count(*) FILTER (WHERE passed) AS passed,
-       avg(reward) AS reward,
+       mean_of(reward) AS reward,
        count(*) FILTER (WHERE outcome = 'unverified') AS unverified,
        count(*) FILTER (WHERE outcome = 'failed') AS failed,
        count(*) FILTER (WHERE outcome = 'missing') AS missing

@@ -36,15 +36,16 @@ class TaskMeans:
         count, rewards = count + rollouts, rewards + reward
         self._tasks[task] = count, rewards
         self.total += rewards / count - before
-        self.squares += (rewards / count) ** 2 - before**2
+        self.squares += (rewards / count) * (rewards / count) - before * before
 
     def estimate(self) -> tuple[float, float] | None:
-        """The mean over tasks, and half its 95 % interval (normal, of independent tasks); None before the first."""
+        """The mean over tasks, and half its 95 % interval (normal, of independent tasks; infinite where it is not known); None before
+        the first, and for rewards whose sum is beyond a 64-bit float."""
         n = len(self._tasks)
-        if not n:
+        mean = self.total / n if n else math.nan
+        if not math.isfinite(mean):
             return None
-        mean = self.total / n
-        if n == 1:
+        if n == 1 or not math.isfinite(self.squares):
             return mean, math.inf
         variance = max(self.squares - n * mean * mean, 0.0) / (n - 1)
         return mean, 1.96 * math.sqrt(variance / n)

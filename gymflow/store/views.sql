@@ -65,6 +65,11 @@ from (
     from _turns
 );
 
+-- Rewards may be as large as a number can be, and their sum larger: a division by a power of two before, and the multiplication by it
+-- after, change no digit. What is too large all the same, or no number, is null.
+create macro mean_of(x) as avg(x * pow(2, -40)) * pow(2, 40);
+create macro finite(x) as case when isfinite(x) then x end;
+
 -- Estimators, as in gymflow/metrics/estimators.py and intervals.py. Null where they are undefined: k > n, or no trial.
 create macro pass_at_k(n, c, k) as
     case
@@ -102,8 +107,8 @@ create macro wilson_high(c, n, z := 1.959963984540054) as
 create view task_scores as
 select
     run_id, verdict_set, is_current, environment, agent, task_key, any_value(task_id) as task_id,
-    avg(reward) as reward, count(*) filter (outcome = 'scored') as scored, count(*) filter (passed) as passed,
-    count(*) as planned, var_samp(reward) as variance
+    mean_of(reward) as reward, count(*) filter (outcome = 'scored') as scored, count(*) filter (passed) as passed,
+    count(*) as planned, finite(var_samp(reward)) as variance
 from outcomes
 group by run_id, verdict_set, is_current, environment, agent, task_index, task_key;
 

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from gymflow.analysis.compare.differences import COSTS
 from gymflow.analysis.compare.sides import Side
 from gymflow.contracts.comparison import Alone
-from gymflow.metrics.intervals import Array
+from gymflow.metrics.magnitudes import Array, mean_of
 
 
 def alone(side: Side) -> list[Alone]:
@@ -33,4 +33,4 @@ def _alone(tasks: pa.Table, by: str | None = None, value: str | None = None) -> 
 
 def _mean(values: Array) -> float | None:
     known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else None
+    return mean_of(known) if len(known) else None

@@ -12,7 +12,8 @@ from gymflow.contracts.comparison import Difference, ExactTest, Flips, PowerRepo
 from gymflow.errors import InputError
 from gymflow.metrics import paired as tests
 from gymflow.metrics.bootstrap import SEED
-from gymflow.metrics.intervals import CONFIDENCE, Array, clustered_error
+from gymflow.metrics.intervals import CONFIDENCE, NO_SPREAD, Array, ClusteredError, clustered_error
+from gymflow.metrics.magnitudes import TOO_LARGE, mean_of, scale_of, times
 
 LISTED_FLIPS = 100
 COSTS = ("prompt_tokens", "completion_tokens", "cost_usd", "turns", "duration_s")
@@ -85,21 +86,24 @@ class Differences:
         if single and self.pairs.clusters is None:
             *_, p = tests.mcnemar(self.base.pass_rate > 0, self.candidate.pass_rate > 0)
             return ExactTest(name="mcnemar", p=p, exhaustive=True, gained=gained, lost=lost)
-        p, exhaustive = tests.sign_flip_p(
-            self.candidate.mean - self.base.mean, self.pairs.clusters, seed=self.settings.seed
-        )
+        p, exhaustive = tests.sign_flip_p(self._change()[0], self.pairs.clusters, seed=self.settings.seed)
         return ExactTest(name="permutation", p=p, exhaustive=exhaustive, gained=gained, lost=lost)
 
     def power(self) -> PowerReport:
         """What the score's difference could show."""
-        change = self.candidate.mean - self.base.mean
-        error = clustered_error(change, self.pairs.clusters)
+        change, scale = self._change()
+        scaled = clustered_error(change, self.pairs.clusters)
+        error = ClusteredError(times(scaled.standard_error, scale), scaled.groups)
         found = tests.power(error, len(change), self.settings.effect, self._within())
         reason = None
-        if error.standard_error is None:
+        if error.groups < 2:
             reason = "there are fewer than two independent tasks"
-        elif found.detectable is None:
+        elif error.standard_error is not None and error.standard_error < NO_SPREAD:
             reason = "every task differs by the same: no spread to plan with"
+        elif found.detectable is None or scale != 1.0:
+            reason = TOO_LARGE
+        elif found.tasks is None:
+            reason = "the wanted effect is too small beside the spread of the differences"
         elif self._within()[0] is None:
             reason = "what further repeats would remove is not known: no task has two scored rollouts on both sides"
         elif found.repeats is None:
@@ -155,31 +159,35 @@ class Differences:
             return Difference(
                 base=None, candidate=None, difference=None, tasks=0, groups=0, reason="no task has it on both sides"
             )
-        change = candidate - base
-        found = tests.paired(change, clusters, width=width, confidence=self.settings.confidence)
+        found = tests.paired_difference(base, candidate, clusters, width=width, confidence=self.settings.confidence)
         return Difference(
-            base=float(base.mean()),
-            candidate=float(candidate.mean()),
+            base=mean_of(base),
+            candidate=mean_of(candidate),
             difference=found.difference,
             standard_error=found.standard_error,
-            paired_error=clustered_error(change).standard_error,
+            paired_error=found.task_error,
             interval=found.interval,
             p=found.p,
             tasks=len(base),
             groups=found.groups,
-            reason="a single independent task has no standard error" if found.standard_error is None else None,
+            reason=found.reason,
         )
 
+    def _change(self) -> tuple[Array, float]:
+        """The differences of the score, and by what to multiply them."""
+        scale = scale_of(self.base.mean, self.candidate.mean)
+        return self.candidate.mean / scale - self.base.mean / scale, scale
+
     def _within(self) -> tuple[float | None, float | None]:
-        """Mean over tasks of s^2/K and of s^2, both sides summed; None where no task has repeats on both."""
+        """Mean over tasks of s^2/K and of s^2, both sides summed; None where no task has repeats on both, or a reward is too large
+        for a square."""
         repeated = (self.base.scored > 1) & (self.candidate.scored > 1)
-        if not repeated.any():
-            return None, None
         sides = [(side.variance[repeated], side.scored[repeated]) for side in (self.base, self.candidate)]
-        return (
-            sum(float((variance / scored).mean()) for variance, scored in sides),
-            sum(float(variance.mean()) for variance, _ in sides),
-        )
+        if not repeated.any() or not all(np.isfinite(variance).all() for variance, _ in sides):
+            return None, None
+        removable = sum(mean_of(variance / scored) for variance, scored in sides)
+        single = sum(mean_of(variance) for variance, _ in sides)
+        return times(removable, 1.0), times(single, 1.0)
 
 
 class _Columns:

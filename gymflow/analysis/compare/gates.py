@@ -14,11 +14,13 @@ A condition on differences does not hold where fewer than half of the common tas
 import operator
 import re
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 
 from gymflow.contracts.comparison import CandidateLine, Difference, GateResult
 from gymflow.documents import load_document
 from gymflow.errors import InputError
+from gymflow.metrics.magnitudes import TOO_LARGE
 from gymflow.suggest import did_you_mean
 
 COSTS = ("prompt_tokens", "completion_tokens", "cost_usd", "turns", "duration_s")
@@ -65,7 +67,7 @@ class Gate:
         found = own.costs[self.metric] if self.metric in COSTS else getattr(own, self.metric)
         if found is None:
             return None, "no task has it"
-        return (100 * found if self.percent else found), None
+        return _known(100 * found if self.percent else found)
 
     def _observed(self, line: CandidateLine) -> tuple[float | None, str | None]:
         if self.metric in COUNTS:
@@ -79,7 +81,7 @@ class Gate:
         if not self.percent:
             return value, None
         if found.base:
-            return 100 * value / abs(found.base), None
+            return _known(100 * (value / abs(found.base)))
         return (0.0, None) if value == 0 else (None, "the base is 0")  # nothing of nothing is no change
 
     def _difference(self, line: CandidateLine) -> Difference | None:
@@ -87,6 +89,10 @@ class Gate:
             cut = next((one for one in line.slices if (one.by, one.value) == self.slice), None)
             return None if cut is None else getattr(cut, self.metric)
         return line.costs.get(self.metric) or getattr(line, self.metric)
+
+
+def _known(observed: float) -> tuple[float | None, str | None]:
+    return (observed, None) if isfinite(observed) else (None, TOO_LARGE)
 
 
 def parse_gate(text: str, source: str = "--gate") -> Gate:
