@@ -134,6 +134,7 @@ class Gap(Record):
 
     code: Literal[
         "no_model_calls",
+        "no_tool_call",
         "no_tool_timing",
         "no_usage",
         "no_token_ids",
