@@ -110,7 +110,7 @@ def _foreign(document: Row, extra: Row, beside: Row, where: str) -> ForeignRollo
     model = str(agent.get("model_name") or "unknown")
     steps = document["steps"]
     first = next((n for n, step in enumerate(steps) if step.get("source") == "agent"), len(steps))
-    given = [message(text_of(step.get("message")), str(step.get("source"))) for step in steps[:first]]
+    given = [item for step in steps[:first] for item in (_told(step), *_came_back(step))]
     started = next((found for step in steps if (found := seconds(step.get("timestamp"))) is not None), 0.0)
     rebuilder = Rebuilder(given, model, started_at=started)
     for step in steps[first:]:
@@ -149,7 +149,7 @@ def _foreign(document: Row, extra: Row, beside: Row, where: str) -> ForeignRollo
 def _take(rebuilder: Rebuilder, step: Row, model: str) -> None:
     text = text_of(step.get("message"))
     if step.get("source") != "agent":
-        rebuilder.observe([message(text, str(step.get("source")))])
+        rebuilder.observe([_told(step), *_came_back(step)])
         return
     output: list[Item] = [reasoning(step["reasoning_content"])] if step.get("reasoning_content") else []
     calls = step.get("tool_calls") or []
@@ -175,15 +175,21 @@ def _take(rebuilder: Rebuilder, step: Row, model: str) -> None:
         model=str(step.get("model_name") or model),
         **({"started_at": at} if (at := seconds(step.get("timestamp"))) is not None else {}),
     )
+    rebuilder.observe(_came_back(step))
+
+
+def _told(step: Row) -> Item:
+    return message(text_of(step.get("message")), str(step.get("source")))
+
+
+def _came_back(step: Row) -> list[Item]:
+    """What a step observed: tool outputs first, then what answers no call by name."""
     results = (step.get("observation") or {}).get("results") or []
-    named = [one for one in results if one.get("source_call_id") is not None]
-    rebuilder.observe(
-        [
-            {"type": "function_call_output", "call_id": one["source_call_id"], "output": text_of(one.get("content"))}
-            for one in named
-        ]
-        + [message(text_of(one.get("content")), "user") for one in results if one.get("source_call_id") is None]
-    )
+    return [
+        {"type": "function_call_output", "call_id": str(one["source_call_id"]), "output": text_of(one.get("content"))}
+        for one in results
+        if one.get("source_call_id") is not None
+    ] + [message(text_of(one.get("content")), "user") for one in results if one.get("source_call_id") is None]
 
 
 def _further_tokens(metrics: Row) -> dict[str, int]:
@@ -258,9 +264,11 @@ def document_of(own: OwnRollout, verdict: VerdictRecord | None) -> Row:
             steps.append({"source": "system", "message": call.instructions})
         said = [item for item in call.new_input if not is_own(item) and item.get("type", "message") == "message"]
         steps += [_said(item) for item in said]
-        steps.append(_agent_step(call, calls[: number + 1], by_id))
+        came_back = calls[number + 1].new_input if number + 1 < len(calls) else _last_words(trajectory, call.index)
+        steps.append(_agent_step(call, calls[: number + 1], by_id, came_back))
     if calls:
-        steps += [_said(item) for item in _last_words(trajectory, calls[-1].index)]
+        words = _last_words(trajectory, calls[-1].index)
+        steps += [_said(item) for item in words if item.get("type", "message") == "message"]
     else:
         steps += [_said(item) for item in asked.get("input") or ()]
     steps = steps or [{"source": "user", "message": ""}]
@@ -310,7 +318,10 @@ def _said(item: Item) -> Row:
     return {"source": "user" if role == "user" else "system", "message": text_of(item.get("content"))}
 
 
-def _agent_step(call: ModelCall, calls: Sequence[ModelCall], by_id: dict[str, ToolCall]) -> Row:
+def _agent_step(
+    call: ModelCall, calls: Sequence[ModelCall], by_id: dict[str, ToolCall], came_back: Iterable[Item]
+) -> Row:
+    """An answer with its tool calls and what these gave; so do outputs of calls that nobody asked for."""
     thoughts = [reasoning_text(item) for item in call.output if item.get("type") == "reasoning"]
     asked = function_calls(call.output)
     step: Row = {
@@ -324,13 +335,17 @@ def _agent_step(call: ModelCall, calls: Sequence[ModelCall], by_id: dict[str, To
         step["reasoning_content"] = "\n".join(thoughts)
     if asked:
         step["tool_calls"] = [_tool_call(item) for item in asked]
-        results = [
-            {"source_call_id": found.call_id, "content": found.output}
-            for item in asked
-            if (found := by_id.get(str(item.get("call_id")))) is not None and found.output is not None
-        ]
-        if results:
-            step["observation"] = {"results": results}
+    results = [
+        {"source_call_id": found.call_id, "content": found.output}
+        for item in asked
+        if (found := by_id.get(str(item.get("call_id")))) is not None and found.output is not None
+    ] + [
+        {"source_call_id": item["call_id"], "content": text_of(item.get("output"))}
+        for item in came_back
+        if item.get("type") == "function_call_output" and item.get("call_id") not in by_id
+    ]
+    if results:
+        step["observation"] = {"results": results}
     usage, tokens = call.usage, call.tokens
     metrics: Row = {
         "prompt_tokens": usage.prompt_tokens,

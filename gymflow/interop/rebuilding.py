@@ -33,6 +33,7 @@ class Rebuilder:
         self._started_at = started_at
         self._new: list[Item] = list(given)
         self._open: dict[str, ToolCall] = {}
+        self._unasked = 0
 
     def items(self, output: Iterable[Item]) -> None:
         """A whole conversation after the input: neighbouring items of the model are one answer."""
@@ -101,7 +102,8 @@ class Rebuilder:
         )
 
     def observe(self, items: list[Item], *, error: bool = False, times: tuple[float, float] | None = None) -> None:
-        """What came back to the model: tool outputs, and messages of a user or an environment."""
+        """What came back to the model: tool outputs, and messages of a user or an environment. An output that answers no open call
+        is kept among the messages, and counted in a gap."""
         messages: list[Item] = []
         for item in items:
             call = (
@@ -112,8 +114,9 @@ class Rebuilder:
                 call.status = "error" if error else "ok"
                 if times is not None:
                     call.started_at, call.ended_at = times
-            elif item.get("type") != "function_call_output":
+            else:
                 messages.append(item)
+                self._unasked += item.get("type") == "function_call_output"
         self._new = [*self._new, *items]
         if messages and self.trajectory.turns:
             turn = self.trajectory.turns[-1]
@@ -124,6 +127,9 @@ class Rebuilder:
         """The trajectory, with why it ended and what it cannot show."""
         self.trajectory.stop_reason = stop_reason
         self.trajectory.gaps = [Gap(code="imported"), *gaps]
+        if self._unasked:
+            detail = f"{self._unasked} tool outputs answer no call that is shown; they stand among the messages"
+            self.trajectory.gaps.append(Gap(code="no_tool_call", detail=detail))
         return self.trajectory
 
 

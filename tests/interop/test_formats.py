@@ -205,6 +205,53 @@ async def test_a_job_of_harbor_becomes_a_run(place: Store, tmp_path: Path) -> No
     assert rows(place, "select cost_usd, prompt_tokens from model_calls where call = 0 limit 1") == [(0.5, 10)]
 
 
+async def test_an_output_of_a_call_that_is_not_shown_is_kept_and_counted(place: Store, tmp_path: Path) -> None:
+    document = atif()
+    document["steps"][2]["observation"]["results"] += [{"source_call_id": "lost", "content": "from nowhere"}]
+    document["steps"][3]["observation"] = {"results": [{"source_call_id": "late", "content": "nobody asked"}]}
+    file = tmp_path / "one.json"
+    file.write_text(json.dumps(document))
+    seen = "select step_messages ->> '$[0].call_id', step_messages ->> '$[0].output' from turns order by turn"
+    told = [("lost", "from nowhere"), ("late", "nobody asked")]
+    report = await import_file(place, file, "atif", Registry(), run_id="r")
+    assert report.gaps["no_tool_call"] == 1 and rows(place, seen) == told
+    assert rows(place, "select output, status from tool_calls") == [("a.txt", "ok")]
+
+    export_run(place, "r", "atif", tmp_path / "ours")
+    [exported] = [path for path in (tmp_path / "ours").iterdir() if path.name != "manifest.json"]
+    for name, extra in (("whole", True), ("bare", False)):
+        written = json.loads(exported.read_text())
+        if not extra:
+            del written["extra"]["gymflow"]
+        again = tmp_path / f"{name}.json"
+        again.write_text(json.dumps(written))
+        other = Store(tmp_path / name)
+        await import_file(other, again, "atif", Registry(), run_id="r")
+        assert rows(other, seen) == told
+        gaps = "select list_contains(json_extract_string(trajectory, '$.gaps[*].code'), 'no_tool_call') from evidence"
+        assert rows(other, gaps) == [(True,)]
+
+
+async def test_what_other_steps_observe_is_kept(place: Store, tmp_path: Path) -> None:
+    document = atif()
+    document["steps"][1]["observation"] = {"results": [{"content": "A file system was mounted."}]}
+    document["steps"].insert(
+        3,
+        {
+            "step_id": 9,
+            "source": "system",
+            "message": "Go on.",
+            "observation": {"results": [{"content": "It is late."}]},
+        },
+    )
+    file = tmp_path / "one.json"
+    file.write_text(json.dumps(document))
+    await import_file(place, file, "atif", Registry(), run_id="r")
+    inputs = [json.loads(one) for (one,) in rows(place, "select new_input from model_calls order by call")]
+    assert [item["content"] for item in inputs[0]] == ["Be brief.", "List the files.", "A file system was mounted."]
+    assert [item.get("content") for item in inputs[1]] == [None, "Go on.", "It is late."]
+
+
 async def test_a_single_document_without_a_reward_has_no_verdicts(place: Store, tmp_path: Path) -> None:
     file = tmp_path / "t.json"
     file.write_text(json.dumps(atif()))
