@@ -16,6 +16,7 @@ from gymflow.registry import Registry
 from gymflow.store import Store
 
 PREFIX = "verifier."
+CONFLICTS_SHOWN = 10
 
 
 def import_rollouts(
@@ -81,6 +82,14 @@ def _print_import(report: ImportReport, store: str | None) -> None:
     )
     for code, count in report.gaps.items():
         console.print(f"  {count} with gap {code}", soft_wrap=True)
+    if report.repeated:
+        console.print(f"  {report.repeated} stand in the file again, equal, and count once", soft_wrap=True)
+    for conflict in report.conflicts[:CONFLICTS_SHOWN]:
+        console.print(f"  {one_line(conflict)}", style="yellow", soft_wrap=True)
+    if len(report.conflicts) > CONFLICTS_SHOWN:
+        console.print(
+            f"  and {len(report.conflicts) - CONFLICTS_SHOWN} more that differ; --json has all", style="yellow"
+        )
     for note in report.notes:
         console.print(one_line(note), soft_wrap=True)
     where = f" --store {shlex.quote(store)}" if store else ""

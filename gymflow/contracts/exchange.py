@@ -19,6 +19,11 @@ class ImportReport(Contract):
     failed: int
     scored: int
     gaps: dict[str, int] = Field(description="What the file does not show, by gap code: in how many rollouts.")
+    repeated: int = Field(0, description="Rollouts that stand in the file again, and are equal: counted once.")
+    conflicts: list[str] = Field(
+        default_factory=list,
+        description="Rollouts that stand in the file again under the same id, and differ: where, and which one counts.",
+    )
     misfits: int = Field(0, description="Tasks whose row does not fit the verifier.")
     notes: list[str] = Field(default_factory=list)
 

@@ -143,6 +143,8 @@ def _foreign(document: Row, extra: Row, beside: Row, where: str) -> ForeignRollo
         started_at=started,
         duration_s=max(0.0, (seconds(steps[-1].get("timestamp")) or started) - started) if steps else 0.0,
         verdict=None if reward is None else Verdict(reward=float(reward)),
+        rollout_id=None if document.get("trajectory_id") is None else str(document["trajectory_id"]),
+        where=where,
     )
 
 

@@ -1,14 +1,16 @@
 """Other tools' rollouts become a run of the store: planned, committed and scored like any other, with what they lack as gaps."""
 
 import asyncio
+import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
 
 from gymflow import __version__, keys
 from gymflow.contracts.agent import AgentSpec, ComponentRef
@@ -33,6 +35,7 @@ from gymflow.interop.continuing import created_or_continued
 from gymflow.interop.rollouts import ForeignRollout, OwnRollout
 from gymflow.runtime.rollout import total_usage
 from gymflow.store import Store, rollout_id
+from gymflow.store.encoding import dumps
 from gymflow.verifiers import Verifier
 
 CHUNK = 256
@@ -64,6 +67,9 @@ class _Plan:
     misfits: int = 0
     misfit: str | None = None
     scored: bool = False
+    passed_over: set[int] = field(default_factory=set)
+    """Positions in the file of what stands there already."""
+    conflicts: list[str] = field(default_factory=list)
 
 
 async def import_foreign(store: Store, source: Iterable[ForeignRollout], again: Source, target: Target) -> ImportReport:
@@ -84,11 +90,12 @@ async def import_foreign(store: Store, source: Iterable[ForeignRollout], again: 
     held = created_or_continued(store, _document(target, plan), plan.tasks, plan.rollouts)
     gaps: Counter[str] = Counter()
     counts: Counter[str] = Counter()
-    fields = {task.task_index: keys.digest(Task.model_validate(task.task).verifier_fields) for task in plan.tasks}
+    read = {task.task_index: keys.digest(Task.model_validate(task.task).verifier_fields) for task in plan.tasks}
     async with store.writer(target.run_id) as writer:
         if plan.scored:
             await writer.add_verdict_set(chosen)
-        pairs = zip(again(), plan.rollouts, strict=True)
+        kept = (foreign for position, foreign in enumerate(again()) if position not in plan.passed_over)
+        pairs = zip(kept, plan.rollouts, strict=True)
         while batch := list(islice(pairs, CHUNK)):
             commits = []
             for foreign, planned in batch:
@@ -98,7 +105,7 @@ async def import_foreign(store: Store, source: Iterable[ForeignRollout], again: 
                 counts[record.rollout.status] += 1
                 verdicts = []
                 if plan.scored and record.rollout.status is Status.COMPLETED:
-                    verdicts = [_verdict(foreign, record, chosen, judged, fields[planned.task_index], target.manifest)]
+                    verdicts = [_verdict(foreign, record, chosen, judged, read[planned.task_index], target.manifest)]
                     counts["scored"] += verdicts[0].verdict is not None
                 if planned.plan_index not in held:
                     commits.append(writer.commit(record, verdicts))
@@ -116,6 +123,8 @@ async def import_foreign(store: Store, source: Iterable[ForeignRollout], again: 
         failed=counts[Status.FAILED],
         scored=counts["scored"],
         gaps=dict(sorted(gaps.items())),
+        repeated=len(plan.passed_over) - len(plan.conflicts),
+        conflicts=plan.conflicts,
         misfits=plan.misfits,
         notes=[f"{len(held)} rollouts were here already, from an import that was cut short"] * bool(held)
         + [f"{plan.misfits} tasks do not fit verifier {target.manifest.verifier.name}: {plan.misfit}"]
@@ -124,15 +133,30 @@ async def import_foreign(store: Store, source: Iterable[ForeignRollout], again: 
 
 
 def _planned(source: Iterable[ForeignRollout], target: Target) -> _Plan:
-    """Repeats of a task are what the format says, else what has the same input, id and verifier fields."""
+    """Repeats of a task are what the format says, else what has the same input, id and verifier fields. Of one and the same rollout
+    of a task, by its id or by the number of its repeat, the first in the file counts."""
     plan = _Plan()
     index_of: dict[str, int] = {}
     taken: dict[tuple[int, str], set[int]] = {}
+    seen: dict[tuple[Any, ...], tuple[int, str, bytes]] = {}
     for position, foreign in enumerate(source):
         task = Task.model_validate(foreign.task)
         key = keys.task_key(task, target.manifest.sandbox)
         read, fault = _verifier_part(task, target.verifier)
         same = keys.digest([key, foreign.identity] if foreign.identity else [key, foreign.task_id, read])
+        sample = _sample(foreign)
+        if sample is not None:
+            first, where, before = seen.setdefault((same, *sample), (position, foreign.where, _digest(foreign)))
+            if first != position:
+                plan.passed_over.add(position)
+                if before != _digest(foreign):
+                    name = (
+                        foreign.rollout_id or f"repeat {foreign.repeat} of task {foreign.task_id or foreign.identity}"
+                    )
+                    plan.conflicts.append(
+                        f"{foreign.where}: {name} stands at {where} already, which counts, and differs"
+                    )
+                continue
         index = index_of.get(same)
         if index is None:
             index = index_of[same] = len(plan.tasks)
@@ -160,7 +184,7 @@ def _planned(source: Iterable[ForeignRollout], target: Target) -> _Plan:
         plan.scored = plan.scored or foreign.verdict is not None or foreign.verdict_failure is not None
         plan.rollouts.append(
             PlannedRollout(
-                plan_index=position,
+                plan_index=len(plan.rollouts),
                 task_index=index,
                 task_key=key,
                 task_id=plan.tasks[index].task_id,
@@ -169,11 +193,25 @@ def _planned(source: Iterable[ForeignRollout], target: Target) -> _Plan:
                 agent=foreign.agent,
                 repeat=repeat,
                 seed=None,
-                chunk=position // CHUNK,
+                chunk=len(plan.rollouts) // CHUNK,
                 rollout_key=keys.digest([IMPORTED, target.format, key, foreign.agent, foreign.model, same, repeat]),
             )
         )
     return plan
+
+
+def _sample(foreign: ForeignRollout) -> tuple[Any, ...] | None:
+    """What is the same of one sample within its task; None where the format does not tell samples apart."""
+    by = foreign.agent, foreign.model
+    if foreign.rollout_id is not None:
+        return (*by, "id", foreign.rollout_id)
+    return None if foreign.repeat is None else (*by, "repeat", foreign.repeat)
+
+
+def _digest(foreign: ForeignRollout) -> bytes:
+    """Of all that the file says of a rollout."""
+    said = {one.name: getattr(foreign, one.name) for one in fields(foreign) if one.name != "where"}
+    return hashlib.sha256(dumps(to_jsonable_python(said))[0]).digest()
 
 
 def _verifier_part(task: Task, verifier: Verifier[Any]) -> tuple[Any, str | None]:

@@ -66,6 +66,7 @@ def _foreign(log: LogFile, sample: Row, where: str) -> ForeignRollout:
         | {"responses_create_params": {"input": given}, "task_id": str(sample.get("id"))},
         task_id=str(sample.get("id")),
         identity=str(sample.get("id")),
+        where=where,
         repeat=max(0, int(sample.get("epoch") or 1) - 1),
         agent=str(log.eval.get("solver") or log.eval.get("task") or "inspect"),
         model=model,

@@ -164,7 +164,13 @@ def _foreign(row: Row, task: Row, response: Row, where: str) -> ForeignRollout:
         verdict=verdict,
         verdict_failure=verdict_failure,
         verdict_message=message,
+        rollout_id=_text(row.get("_ng_rollout_id")),
+        where=where,
     )
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _rebuild(rebuilder: Rebuilder, output: Iterable[Item]) -> None:

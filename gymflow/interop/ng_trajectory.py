@@ -80,6 +80,8 @@ def _foreign(row: Row, record: Row, where: str) -> ForeignRollout:
     trajectory.gaps = gaps
     trajectory.stop_reason = StopReason.FINISHED
     foreign = _of_row(row, where) if row else _bare(record, observer.calls, requests)
+    foreign.rollout_id = foreign.rollout_id or (str(record["rollout_id"]) if record.get("rollout_id") else None)
+    foreign.where = where
     if answered:
         foreign.calls, foreign.trajectory = observer.calls, trajectory
         foreign.started_at = foreign.started_at or answered[0].started_at

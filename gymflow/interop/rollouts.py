@@ -39,6 +39,10 @@ class ForeignRollout:
     verdict: Verdict | None = None
     verdict_failure: VerdictFailure | None = None
     verdict_message: str | None = None
+    rollout_id: str | None = None
+    """The tool's own name of this one sample, where it has one."""
+    where: str = field(default="", compare=False)
+    """Where it was read."""
 
 
 @dataclass(slots=True)

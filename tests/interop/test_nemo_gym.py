@@ -273,3 +273,26 @@ async def test_an_import_that_was_cut_short_goes_on_where_it_ended(
     other = file_of(tmp_path / "other", *lines[:3])
     with pytest.raises(InputError, match="not from this file"):
         await import_file(place, other, "nemo-gym", Registry(), run_id="r")
+
+
+@pytest.mark.parametrize("named", [{"_ng_rollout_id": "0-0"}, {"_ng_rollout_index": 0}])
+async def test_rows_of_one_id_are_one_rollout(named: dict[str, Any], place: Store, tmp_path: Path) -> None:
+    first = ROW | {"_ng_task_index": 0} | named
+    other = first | {"reward": 0.0}
+    agent = first | {"agent_ref": {"name": "another"}}
+    file = file_of(tmp_path / "in", first, first, other, agent, first | {"_ng_task_index": 1})
+    report = await import_file(place, file, "nemo-gym", Registry(), run_id="r")
+    assert (report.tasks, report.rollouts, report.scored, report.repeated) == (2, 3, 3, 1)
+    [conflict] = report.conflicts
+    assert "rollouts.jsonl:3" in conflict and "rollouts.jsonl:1" in conflict and "differs" in conflict
+    assert rows(place, "select agent, repeat, reward from outcomes order by plan_index") == [
+        ("solver", 0, 1.0),
+        ("another", 0, 1.0),
+        ("solver", 0, 1.0),
+    ]
+
+
+async def test_equal_rows_without_an_id_are_repeats(place: Store, tmp_path: Path) -> None:
+    report = await import_file(place, file_of(tmp_path / "in", ROW, ROW), "nemo-gym", Registry(), run_id="r")
+    assert (report.tasks, report.rollouts, report.repeated, report.conflicts) == (1, 2, 0, [])
+    assert rows(place, "select repeat from outcomes order by 1") == [(0,), (1,)]
