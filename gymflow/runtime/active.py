@@ -11,6 +11,7 @@ from typing import Any
 from gymflow.contracts.plan import PlannedRollout
 from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.run import RunDocument
+from gymflow.contracts.verdict import VerdictRecord
 from gymflow.errors import RunIncomplete
 from gymflow.models.spending import BudgetExhausted
 from gymflow.runtime.components import RunAgent, RunEnvironment, RunTask
@@ -73,21 +74,27 @@ class ActiveRun:
         rows = self.plan.rows(chunk, self.completed)
         prepared = {row.task_index: self._task(row) for row in rows}
 
-        async def play(planned: PlannedRollout) -> None:
+        async def play(planned: PlannedRollout) -> tuple[RolloutRecord, VerdictRecord | None] | None:
             try:
-                record, verdict = await self.player.sample(
+                return await self.player.sample(
                     planned,
                     prepared[planned.task_index],
                     self.environments[planned.environment],
                     self.agents[planned.environment, planned.agent],
                 )
             except BudgetExhausted as exhausted:
-                return self.end(str(exhausted))  # a resume samples it
+                self.end(str(exhausted))  # a resume samples it
+                return None
+
+        async def keep(played: tuple[RolloutRecord, VerdictRecord | None] | None) -> None:
+            if played is None:
+                return
+            record, verdict = played
             await self.writer.commit(record, [verdict] if verdict else [])
             self.progress.count(record, verdict)
             self._within_failures()
 
-        await self.pool.map(play, rows)
+        await self.pool.map(play, rows, keep)
 
     def _task(self, planned: PlannedRollout) -> RunTask:
         """A task, prepared for playing and scoring; the last ones are kept, since the plan goes over all tasks once a repeat."""

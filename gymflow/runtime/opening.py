@@ -1,9 +1,8 @@
 """Taking hold of a run: its lease, its models, its components, in the order in which a failure costs least."""
 
 import asyncio
-import gc
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from gymflow import keys
 from gymflow.contracts.run import RunDocument
@@ -20,6 +19,7 @@ from gymflow.runtime.components import (
     run_agent,
     run_environment,
 )
+from gymflow.runtime.garbage import rare_collections
 from gymflow.runtime.judging import judge_identity, judge_model
 from gymflow.runtime.pool import Pool
 from gymflow.runtime.progress import Progress, earlier_rewards
@@ -95,21 +95,6 @@ async def opened(run_id: str, store: str | None) -> AsyncIterator[ActiveRun]:
                 yield run
         if not run.cut_short:  # whoever stops a run does not wait for its parts to be merged; a resume does that
             await writer.finish()
-
-
-@contextmanager
-def rare_collections() -> Iterator[None]:
-    """Let the cyclic collector pass over what was imported and look less often at what is in flight: with hundreds of rollouts
-    alive its default thresholds cost an eighth of the run's CPU."""
-    before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 async def open_components(

@@ -15,6 +15,8 @@ from gymflow.errors import InputError
 from gymflow.models.gateway import Gateway
 from gymflow.registry import Registry
 from gymflow.runtime.components import RunEnvironment, RunTask, give_judge, run_environment
+from gymflow.runtime.concurrency import spread
+from gymflow.runtime.garbage import rare_collections
 from gymflow.runtime.judging import ROLE as JUDGE
 from gymflow.runtime.judging import judge_identity, judge_model
 from gymflow.runtime.replaying import replayed
@@ -101,9 +103,10 @@ async def rescore(
             for environment in environments.values():
                 stack.push_async_callback(environment.verifier.close)
                 await environment.verifier.open()
-            result.scored, result.reused = await complete_set(
-                reader, writer, environments, chosen.name, limit, only=only
-            )
+            with rare_collections():
+                result.scored, result.reused = await complete_set(
+                    reader, writer, environments, chosen.name, limit, only=only
+                )
         await writer.finish()
         return result
 
@@ -218,45 +221,38 @@ async def complete_set(
     written = 0
     if known.issuperset(completed):
         return written, len(known)
-    slots = asyncio.Semaphore(reader.document.config.limits.concurrency)
+    slots = reader.document.config.limits.concurrency
     tasks: dict[int, RunTask] = {}
 
-    async def one(stored: StoredRollout, environment: RunEnvironment, task: RunTask) -> VerdictRecord:
-        async with slots:
-            evidence, refused = stored.evidence, None
-            if environment.verifier.rerun == "replay":
-                evidence, refused = await _replayed(reader, writer, stored, environment, task, timeout_s)
-            return await score(
-                run_id=reader.run_id,
-                rollout_id=stored.rollout_id,
-                verdict_set=verdict_set,
-                task=task,
-                evidence=evidence,
-                evidence_digest=stored.evidence_digest,
-                environment=environment,
-                timeout_s=timeout_s,
-                refused=refused,
-            )
+    async def one(stored: StoredRollout) -> VerdictRecord:
+        environment = environments[stored.environment]
+        task = tasks.get(stored.task_index)
+        if task is None:
+            if len(tasks) >= TASKS_KEPT:
+                tasks.clear()
+            task = tasks[stored.task_index] = environment.task(stored.task)
+        evidence, refused = stored.evidence, None
+        if environment.verifier.rerun == "replay":
+            evidence, refused = await _replayed(reader, writer, stored, environment, task, timeout_s)
+        return await score(
+            run_id=reader.run_id,
+            rollout_id=stored.rollout_id,
+            verdict_set=verdict_set,
+            task=task,
+            evidence=evidence,
+            evidence_digest=stored.evidence_digest,
+            environment=environment,
+            timeout_s=timeout_s,
+            refused=refused,
+        )
 
     # A batch is durable as a whole: where each verdict costs a call, few are at stake.
     judging = any(environment.judge is not None for environment in environments.values())
-    at_once = reader.document.config.limits.concurrency if judging else STORED_AT_ONCE
-    for batch in reader.stored(batch_size=at_once):
+    for batch in reader.stored(batch_size=slots if judging else STORED_AT_ONCE):
         if stopping():
             break
-        scoring = []
-        for stored in batch:
-            environment = environments.get(stored.environment)
-            if environment is None or stored.plan_index in known:
-                continue
-            task = tasks.get(stored.task_index)
-            if task is None:
-                if len(tasks) >= TASKS_KEPT:
-                    tasks.clear()
-                task = tasks[stored.task_index] = environment.task(stored.task)
-            scoring.append(one(stored, environment, task))
-        if scoring:
-            written += await writer.commit_verdicts(await asyncio.gather(*scoring))
+        missing = [stored for stored in batch if stored.environment in environments and stored.plan_index not in known]
+        written += await writer.commit_verdicts(await spread(one, missing, slots))
     return written, len(known)
 
 

@@ -1,6 +1,5 @@
 """From evidence to a verdict record: the one place where a verifier is called."""
 
-import asyncio
 import math
 import time
 from collections.abc import Set
@@ -10,6 +9,7 @@ from gymflow import keys
 from gymflow.contracts.outcome import VerdictFailure
 from gymflow.contracts.verdict import Verdict, VerdictRecord
 from gymflow.runtime.components import RunEnvironment, RunTask
+from gymflow.runtime.concurrency import within
 from gymflow.runtime.plugins import own_doing
 from gymflow.verifiers import Evidence, VerifierError
 
@@ -44,8 +44,8 @@ async def score(
             raise VerifierError(task.fault)
         if (lacking := missing_evidence(environment.verifier.needs, evidence)) is not None:
             raise MissingEvidence(lacking)
-        async with asyncio.timeout(None if hearing else timeout_s):
-            verdict = await environment.verifier.verify(task.fields, evidence)
+        judging = environment.verifier.verify(task.fields, evidence)
+        verdict = await within(None if hearing else timeout_s, judging)
         if (message := reward_fault(verdict)) is not None:
             verdict, failure = None, VerdictFailure.VERIFIER_ERROR
     except TimeoutError:

@@ -25,6 +25,7 @@ _ROWS = 512
 _COLUMNS = SCHEMAS["evidence"].names[2:]
 """plan_index, seq, flags, trajectory, response, snapshot, artifacts."""
 _PLANNED = ["plan_index", "task_index", "task_id", "environment", "agent"]
+_STOP_REASONS = {reason.value: reason for reason in StopReason}
 _NARROW = ["seq", "evidence_digest", "stop_reason"]
 
 
@@ -69,7 +70,7 @@ def stored_rollouts(
                 trajectory=trajectory,
                 snapshot=snapshot,
                 artifacts=named,
-                stop_reason=StopReason(reason) if reason else None,
+                stop_reason=_STOP_REASONS.get(reason),
                 read_artifact=artifacts.read,
             )
             waiting.append(

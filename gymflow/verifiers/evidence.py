@@ -5,8 +5,7 @@ it is stored as until it is used.
 """
 
 from collections.abc import Callable
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import orjson
 
@@ -17,6 +16,22 @@ from gymflow.items import function_calls, output_text
 
 if TYPE_CHECKING:
     from gymflow.verifiers.judging import Judge
+
+
+T = TypeVar("T")
+
+
+class _once(Generic[T]):
+    """functools.cached_property without the lock of Python 3.11, which costs more than what it guards here."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        self._function = function
+        self.__doc__ = function.__doc__
+
+    def __get__(self, instance: Any, owner: type | None = None) -> T:
+        value: T = self._function(instance)
+        instance.__dict__[self._function.__name__] = value
+        return value
 
 
 class Evidence:
@@ -55,25 +70,25 @@ class Evidence:
             read_artifact=read_artifact,
         )
 
-    @cached_property
+    @_once
     def response(self) -> dict[str, Any]:
         """`{"output": [...]}`: the output items of the last model call."""
         return _parsed(self._response) or {"output": []}
 
-    @cached_property
+    @_once
     def trajectory(self) -> Trajectory:
         """Turns with their tool calls and the environment's steps."""
         if isinstance(self._trajectory, Trajectory):
             return self._trajectory
         return Trajectory.model_validate_json(self._trajectory or b"{}")
 
-    @cached_property
+    @_once
     def snapshot(self) -> dict[str, Any] | None:
         """The session's final state, or None where the environment has none."""
         state: dict[str, Any] | None = _parsed(self._snapshot)
         return state
 
-    @cached_property
+    @_once
     def artifacts(self) -> dict[str, str]:
         """Name -> content digest."""
         return _parsed(self._artifacts) or {}
@@ -84,7 +99,7 @@ class Evidence:
             raise LookupError(f"no artifact store at hand to read {name!r} from")
         return self._read_artifact(self.artifacts[name])
 
-    @cached_property
+    @_once
     def final_text(self) -> str:
         """Text of the assistant messages in the last model response, without reasoning; empty if it said nothing."""
         return output_text(self.response.get("output") or ())

@@ -56,6 +56,8 @@ class Options:
     model: str = "fake-model"
     chunks: int = 2
     chunk_ms: float = 0.0
+    stamped: bool = False
+    """Whether an event that is written on its own says when, by the machine's monotonic clock, in seconds."""
 
 
 @dataclass
@@ -128,7 +130,7 @@ class Server:
         answer = encode(request, number, plan(request, body, options))
         if request.get("stream"):
             events = stream(answer, options.chunks)
-            send = partial(connection.stream, events, options.chunk_ms / 1000)
+            send = partial(connection.stream, events, options.chunk_ms / 1000, options.stamped)
         else:
             send = partial(connection.send, 200, orjson.dumps(answer))
         latency = self.latency_s(headers, request, number)
@@ -189,7 +191,7 @@ class Connection(asyncio.Protocol):
     def send_json(self, status: int, value: Any) -> None:
         self.send(status, orjson.dumps(value))
 
-    def stream(self, events: list[bytes], pause_s: float) -> None:
+    def stream(self, events: list[bytes], pause_s: float, stamped: bool) -> None:
         """Server-sent events as chunks; with a pause between them each is written on its own."""
         self.transport.write(
             b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -198,15 +200,18 @@ class Connection(asyncio.Protocol):
             self.write_chunk(b"".join(events))
             self.transport.write(b"0\r\n\r\n")
         else:
-            self.stream_on(iter(events), pause_s)
+            self.stream_on(iter(events), asyncio.get_running_loop().time(), pause_s, stamped)
 
-    def stream_on(self, events: Iterator[bytes], pause_s: float) -> None:
+    def stream_on(self, events: Iterator[bytes], due: float, pause_s: float, stamped: bool) -> None:
         event = next(events, None)
         if event is None:
             self.transport.write(b"0\r\n\r\n")
             return
+        if stamped:
+            event = event.replace(b"data: {", b'data: {"sent_at":%.6f,' % time.monotonic(), 1)
         self.write_chunk(event)
-        asyncio.get_running_loop().call_later(pause_s, self.stream_on, events, pause_s)
+        due += pause_s
+        asyncio.get_running_loop().call_at(due, self.stream_on, events, due, pause_s, stamped)
 
     def write_chunk(self, data: bytes) -> None:
         self.transport.write(b"%x\r\n" % len(data) + data + b"\r\n")
