@@ -86,9 +86,15 @@ gaps as (
     select rollout_id, json_extract_string(trajectory, '$.gaps[*].code') as gaps
     from evidence where run_id = $run_id and (trajectory -> '$.gaps') <> '[]'
 ),
+last as (
+    select rollout_id, max(seq) as seq from rollouts where run_id = $run_id group by rollout_id
+),
 held as (
-    select * from rollouts where run_id = $run_id
-    qualify row_number() over (partition by rollout_id order by seq desc) = 1
+    select r.* from rollouts r semi join last l on l.rollout_id = r.rollout_id and l.seq = r.seq where r.run_id = $run_id
+),
+extracting as (
+    select environment, bool_or(extracted_answer is not null) as extracts
+    from outcomes where run_id = $run_id and verdict_set is not distinct from $verdict_set group by environment
 )
 select
     o.rollout_id, o.plan_index, o.task_index, o.task_key, o.task_id, o.environment, o.agent, o.repeat, h.status, o.stop_reason,
@@ -99,12 +105,14 @@ select
     coalesce(c.token_calls, 0) as token_calls, coalesce(c.named_calls, 0) as named_calls, coalesce(c.said, 0) as said,
     c.content, c.temperature, coalesce(g.gaps, []) as gaps,
     list_contains(coalesce(g.gaps, []), 'no_model_calls') as calls_hidden,
-    list_contains(coalesce(g.gaps, []), 'no_turns') as turns_hidden, r.low, r.high,
-    bool_or(o.extracted_answer is not null) over (partition by o.environment) as extracts
+    list_contains(coalesce(g.gaps, []), 'no_turns') as turns_hidden, r.low, r.high, x.extracts
 from outcomes o
 left join held h on h.rollout_id = o.rollout_id
 left join called c on c.rollout_id = o.rollout_id
 left join gaps g on g.rollout_id = o.rollout_id
 left join facts.ranges r on r.environment = o.environment
-where o.run_id = $run_id and o.verdict_set is not distinct from $verdict_set
-qualify row_number() over (partition by o.rollout_id order by o.plan_index) = 1;
+left join extracting x on x.environment = o.environment
+where o.run_id = $run_id and o.verdict_set is not distinct from $verdict_set;
+
+-- Of a rollout with two records that count, one row; afterwards, since telling them apart above would hold all rows at once.
+delete from facts.rollouts where rowid not in (select min(rowid) from facts.rollouts group by rollout_id);

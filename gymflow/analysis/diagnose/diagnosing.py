@@ -37,6 +37,9 @@ REPORT, LIST = "diagnosis.json", "labels"
 SHOWN = 5
 """Citations kept of one label; the first show it as well as all."""
 
+CITED = 300
+"""Characters of what a loop repeats."""
+
 _CHOSEN = files("gymflow.analysis.diagnose.reading").joinpath("chosen.sql")
 _SUSPICIONS = {
     "unanimous_wrong_answer": "all repeats give the same answer, which is scored wrong; the gold answer may be",
@@ -172,7 +175,7 @@ def _find_loops(connection: duckdb.DuckDBPyConnection, reader: RunReader, limits
     arrays = [
         pa.array([loop.rollout_id for loop in found], pa.string()),
         pa.array([loop.call for loop in found], pa.int64()),
-        pa.array([loop.unit for loop in found], pa.string()),
+        pa.array([loop.unit[:CITED] for loop in found], pa.string()),
     ]
     connection.register("_loops", pa.table(arrays, ["rollout_id", "call", "unit"]))
     connection.execute("create table facts.loops as select * from _loops")

@@ -2,18 +2,22 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from gymflow.analysis.judging import manifest_as_judged
 from gymflow.registry import Registry
 from gymflow.runtime.components import RunEnvironment, RunTask, run_environment, verifier_parameters
-from gymflow.runtime.rescoring import NOT_RERUN, TASKS_KEPT
+from gymflow.runtime.rescoring import NOT_RERUN
 from gymflow.runtime.scoring import score
 from gymflow.store import RunReader, StoredRollout
 
 AT_ONCE = 64
+TASKS_KEPT = 4_000
+"""Prepared tasks, which a run's repeats share; more of them, and each repeat prepares its own."""
 
 
 async def score_leniently(connection: duckdb.DuckDBPyConnection, reader: RunReader, verdict_set: str | None) -> None:
@@ -22,26 +26,37 @@ async def score_leniently(connection: duckdb.DuckDBPyConnection, reader: RunRead
     Verifiers without a lenient twin, that ask a judge, or whose verdicts cannot be made again are left out.
     """
     connection.execute("create table facts.lenient (rollout_id varchar)")
-    failing = connection.execute(
-        "select environment, plan_index from facts.rollouts where outcome = 'scored' and not passed"
+    named = connection.execute(
+        "select distinct environment from facts.rollouts where outcome = 'scored' and not passed"
     ).fetchall()
-    environments = dict(_twins(reader, verdict_set, {environment for environment, _ in failing}))
-    wanted = {plan_index for environment, plan_index in failing if environment in environments}
-    if not wanted:
+    environments = dict(_twins(reader, verdict_set, {environment for (environment,) in named}))
+    if not environments:
         return
+    wanted = _failing(connection, list(environments))
     tasks: dict[int, RunTask] = {}
     try:
         for environment in environments.values():
             await environment.verifier.open()
         for batch in reader.stored():
-            passing = await _passing(reader, [one for one in batch if one.plan_index in wanted], environments, tasks)
-            if passing:
+            chosen = [one for one in batch if one.plan_index < len(wanted) and wanted[one.plan_index]]
+            if passing := await _passing(reader, chosen, environments, tasks):
                 connection.register("_passing", pa.table({"rollout_id": passing}))
                 connection.execute("insert into facts.lenient select rollout_id from _passing")
                 connection.unregister("_passing")
     finally:
         for environment in environments.values():
             await environment.verifier.close()
+
+
+def _failing(connection: duckdb.DuckDBPyConnection, environments: list[str]) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    """By plan index, whether a rollout of these environments was scored and did not pass."""
+    query = """
+    select plan_index from facts.rollouts where outcome = 'scored' and not passed and list_contains($names, environment)
+    """
+    places = connection.execute(query, {"names": environments}).fetchnumpy()["plan_index"]
+    wanted = np.zeros(int(places.max()) + 1 if len(places) else 0, dtype=np.bool_)
+    wanted[places] = True
+    return wanted
 
 
 async def _passing(
