@@ -122,7 +122,10 @@ class ProfileLine(Contract):
     variance: Variance
     pass_at: list[AtK]
     pass_hat: list[AtK]
-    majority_at: list[AtK] = Field(description="Over extracted answers; empty where the verifier extracts none.")
+    majority_at: list[AtK] = Field(
+        description="Over extracted answers; empty where the verifier extracts none. An unanswered rollout is wrong, unless the "
+        "verifier passed it: then it is a vote of its own."
+    )
     average_of: list[AtK] = Field(description="Mean reward of k samples: the same for every k; its error is not.")
     unanswered: float | None = Field(
         description="Share of scored rollouts without an extracted answer; 1 where the verifier extracts none."

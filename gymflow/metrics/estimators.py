@@ -50,7 +50,7 @@ def majority_at_k(votes: tuple[tuple[int, float], ...], k: int) -> float | None:
 
     `votes`: for each different answer how many samples gave it, and which share of these is right. The expectation is exact,
     over all C(n, k) subsets of the samples; answers that tie share the decision, so nothing is left to chance or order.
-    No answer is an answer of its own.
+    An unanswered rollout is wrong, unless the verifier passed it: then it is a vote of its own (majority.sql).
     """
     n = sum(count for count, _ in votes)
     if k < 1:

@@ -1,10 +1,11 @@
 -- How the answers of tasks divide, and how many tasks divide so. Over _planned (per_task.sql), scored rollouts only.
--- `votes`: for each different answer (none is one of its own) how many rollouts gave it and how many of these passed.
+-- `votes`: for each different answer how many rollouts gave it and how many of these passed. An unanswered rollout is wrong, unless
+-- the verifier passed it: then it is a vote of its own.
 WITH answers AS (
     SELECT environment, agent, task_index, extracted_answer, count(*) AS n, count(*) FILTER (WHERE passed) AS passed
     FROM _planned
     WHERE outcome = 'scored'
-    GROUP BY ALL
+    GROUP BY environment, agent, task_index, extracted_answer, CASE WHEN extracted_answer IS NULL THEN passed END
 ),
 votes AS (
     SELECT environment, agent, task_index, list_sort(list({n: n, passed: passed})) AS votes,

@@ -103,6 +103,14 @@ def test_majority_is_left_out_where_nothing_is_extracted(line: ProfileLine) -> N
     assert (line.majority_at, line.unanswered) == ([], 1.0)
 
 
+def test_an_unanswered_rollout_is_a_vote_of_its_own_only_where_it_passed(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    answers = [answer for _ in range(5) for answer in (None, "A")]  # repeat by repeat: the first task is never answered
+    write_run(store, "r", [[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], answers=answers)
+    [line] = profile(store, "r").lines
+    assert values(line.majority_at)[5] == 1.0 and values(line.majority_at)[1] == pytest.approx(0.8)
+
+
 def test_components_have_means_over_the_tasks_that_have_them(tmp_path: Path) -> None:
     store = Store(tmp_path)
     components = [
