@@ -23,7 +23,7 @@ def markdown(sheets: Iterable[Sheet], lead: str = "") -> str:
     """The tables as GitHub's markdown."""
     parts = [f"{_escaped(line)}\n" for line in lead.splitlines()]
     for sheet in sheets:
-        rule = "|".join(["---", *["---:"] * (len(sheet.columns) - 1)])
+        rule = "|".join("---:" if right else "---" for right in sheet.numbers)
         rows = [_row(sheet.columns), f"|{rule}|", *map(_row, sheet.rows)]
         parts.append(f"### {_escaped(sheet.title)}\n\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)

@@ -1,5 +1,6 @@
 """Reports as tables of text: what a terminal prints and what the Prefect UI shows are the same rows."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,13 +16,23 @@ LONG = 1e9
 """Numbers from here on are written with an exponent."""
 
 
+_NUMBER = re.compile(r"[-+≥$\[ ]*\d(?!.*[^\W\d_]{3})")
+"""Begins with a number, and no words follow it: `0.604 ± 0.056 [0.489, 0.709]`, `240 of 240`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """One table with its title; the first column holds names, the others numbers."""
+    """One table with its title; the first column holds names."""
 
     title: str
     columns: Cells
     rows: Sequence[Cells]
+
+    @property
+    def numbers(self) -> list[bool]:
+        """By column, whether it holds numbers, which stand on the right; what is undefined (`-`) or left out does not count."""
+        columns = ([row[at] for row in self.rows if row[at] not in ("", "-")] for at in range(len(self.columns)))
+        return [bool(at and cells and all(map(_NUMBER.match, cells))) for at, cells in enumerate(columns)]
 
 
 def number(value: float | None, digits: int = 3, sign: str = "") -> str:

@@ -35,3 +35,14 @@ def test_keys_have_what_prefect_allows(text: str, key: str) -> None:
 
 async def test_nothing_is_published_outside_of_a_flow_run() -> None:
     await publish("key", [Sheet("t", ("name",), [])])
+
+
+def test_columns_of_words_stand_on_the_left_and_numbers_on_the_right() -> None:
+    columns = ("cause", "rollouts", "score", "such as", "drop", "gain", "nothing")
+    rows = [
+        ("looped", "12", "0.604 ± 0.056 [0.489, 0.709]", "r-1 calls/0 = 5", "95 not passed", "-", ""),
+        ("gave up", "1,200", "0.5", "488 stands there", "none", "+0.05", ""),
+    ]
+    rule = markdown([Sheet("causes", columns, rows)]).splitlines()[3]
+    assert rule == "|---|---:|---:|---|---|---:|---|"
+    assert Sheet("empty", columns, []).numbers == [False] * 7
