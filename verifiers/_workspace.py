@@ -70,9 +70,14 @@ def guarded(
     return Workspace({**{path: data for path, data in left.items() if not ours(path)}, **mine, **tests}, reset)
 
 
-def rebuilt(evidence: Evidence, work: Workspace) -> bytes:
-    """An archive of what is judged, with modes and links as the agent left them where a `workspace` artifact has them."""
+def rebuilt(evidence: Evidence, work: Workspace, protected: Sequence[str] = ()) -> bytes:
+    """An archive of what is judged, with modes and links as the agent left them where a `workspace` artifact has them. A link
+    that leads out of the workspace, or stands where a file that is judged lies, is not in it."""
     left = dict(work.files)
+    needed = {*left, ""}
+    for path in left:
+        while (path := posixpath.dirname(path)) not in needed:
+            needed.add(path)
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as out:
         if "workspace" in evidence.artifacts:
@@ -84,13 +89,18 @@ def rebuilt(evidence: Evidence, work: Workspace) -> bytes:
                     if member.isreg() and left.get(member.name) == data:
                         del left[member.name]
                         out.addfile(member, io.BytesIO(data))
-                    elif not member.isreg() and not _is_runner_file(member.name):
+                    elif not (member.isreg() or member.name in needed or _is_decisive(member.name, protected)):
                         out.addfile(member)
         for path, data in left.items():
             added = tarfile.TarInfo(path)
             added.size = len(data)
             out.addfile(added, io.BytesIO(data))
-    return buffer.getvalue()
+    # Links that stayed inside may lead elsewhere without what was taken out.
+    return archive.normalised(buffer.getvalue())
+
+
+def _is_decisive(path: str, protected: Sequence[str]) -> bool:
+    return _is_runner_file(path) or any(_matches(path, pattern) for pattern in protected)
 
 
 def _is_runner_file(path: str) -> bool:

@@ -59,7 +59,7 @@ class Terminal(Verifier[TerminalTask]):
         work = guarded(left, base, {}, self.parameters.protected)
         spec = self._spec(task)
         async with open_sandbox(spec) as sandbox:
-            await sandbox.put_archive(spec.workdir, rebuilt(evidence, work))
+            await sandbox.put_archive(spec.workdir, rebuilt(evidence, work, self.parameters.protected))
             result, rewards = await run_tests(sandbox, task.tests, task.time_limit_s or self.parameters.time_limit_s)
         details: dict[str, Any] = {"reset": work.reset} if work.reset else {}
         if any(path.rsplit("/", 1)[-1].startswith("reward.") for path in work.reset):

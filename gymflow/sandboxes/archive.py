@@ -3,6 +3,7 @@
 An archive that we make is deterministic (sorted, no owners, no times), so equal folders have equal digests.
 """
 
+import copy
 import io
 import posixpath
 import tarfile
@@ -47,7 +48,7 @@ def normalised(
     archive: bytes, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES, exclude: Collection[str] = ()
 ) -> bytes:
     """The archive in its deterministic form, without what `checked` would refuse for its path or type, and without the
-    names in `exclude`, wherever they occur in a path."""
+    names in `exclude`, wherever they occur in a path. Hard links are files of their own in it."""
     return _rewritten(archive, max_bytes, max_files, drop_unsafe=True, exclude=exclude)
 
 
@@ -84,41 +85,119 @@ def _bounded(tar: tarfile.TarFile, max_bytes: int, max_files: int) -> Iterator[t
 def _rewritten(
     archive: bytes, max_bytes: int, max_files: int, *, drop_unsafe: bool, exclude: Collection[str] = ()
 ) -> bytes:
-    kept: dict[str, tuple[tarfile.TarInfo, bytes]] = {}
+    found: dict[str, tuple[tarfile.TarInfo, bytes]] = {}
+    unsafe: list[UnsafePath] = []
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         for member in _bounded(tar, max_bytes, max_files):
             try:
                 clean = _clean(member)
-            except UnsafePath:
-                if not drop_unsafe:
-                    raise
+            except UnsafePath as error:
+                unsafe.append(error)
                 continue
-            if not set(clean.name.split("/")).isdisjoint(exclude):
-                continue
-            source = tar.extractfile(member) if clean.isreg() else None
-            kept[clean.name] = (clean, source.read() if source else b"")
+            if set(clean.name.split("/")).isdisjoint(exclude):
+                source = tar.extractfile(member) if clean.isreg() else None
+                found[clean.name] = (clean, source.read() if source else b"")
+    kept = _inside(_copied(found, max_bytes, unsafe), unsafe)
+    if unsafe and not drop_unsafe:
+        raise unsafe[0]
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as out:
-        # A hard link can only follow what it names.
-        for name in sorted(kept, key=lambda name: (kept[name][0].islnk(), name)):
+        for name in sorted(kept):
             member, data = kept[name]
             out.addfile(member, io.BytesIO(data))
     return buffer.getvalue()
 
 
 def _clean(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """What of a member we take over. Raises UnsafePath by what it says of itself alone."""
     clean = tarfile.TarInfo(safe_name(member.name))
     clean.type = tarfile.REGTYPE if member.isreg() else member.type
     clean.mode = member.mode & 0o777
     if member.isreg():
         clean.size = member.size
     elif member.issym():
-        target = posixpath.join(posixpath.dirname(clean.name), member.linkname)
-        if member.linkname.startswith("/") or posixpath.normpath(target).split("/")[0] == "..":
-            raise UnsafePath(f"link {member.name!r} leads outside: {member.linkname!r}")
         clean.linkname = member.linkname
     elif member.islnk():
         clean.linkname = safe_name(member.linkname)
     elif not member.isdir():
         raise UnsafePath(f"{member.name!r} is neither file, folder nor link")
     return clean
+
+
+Members = dict[str, tuple[tarfile.TarInfo, bytes]]
+
+
+def _copied(found: Members, max_bytes: int, unsafe: list[UnsafePath]) -> Members:
+    """Each hard link as a file of its own: what is later put at the path that it names would else come to be its content."""
+    kept: Members = {}
+    total = sum(len(data) for _, data in found.values())
+    for name, (member, data) in found.items():
+        if member.islnk():
+            target, content = found.get(member.linkname, (None, b""))
+            if target is None or not target.isreg():
+                unsafe.append(
+                    UnsafePath(f"{name!r} is a hard link to {member.linkname!r}, which is no file of the archive")
+                )
+                continue
+            total += len(content)
+            if total > max_bytes:
+                raise TooLarge(f"the archive holds more than {max_bytes} bytes, hard links counted")
+            member, data = copy.copy(member), content
+            member.type, member.linkname, member.size = tarfile.REGTYPE, "", len(content)
+        kept[name] = (member, data)
+    return kept
+
+
+def _inside(found: Members, unsafe: list[UnsafePath]) -> Members:
+    """What lies below folders alone, and the links that stay inside whichever way they are followed."""
+    kept: Members = {}
+    folders = _folders(found)
+    for name, (member, data) in found.items():
+        try:
+            if not folders[posixpath.dirname(name)]:
+                raise UnsafePath(f"archive member {name!r} lies below what is no folder")
+            if member.issym():
+                member = copy.copy(member)
+                member.linkname = _leading(member, folders)
+        except UnsafePath as error:
+            unsafe.append(error)
+            continue
+        kept[name] = (member, data)
+    return kept
+
+
+def _folders(found: Members) -> dict[str, bool]:
+    """Every path at or above a member that would have to be a folder -> whether it and all above it are; "": the root."""
+    folders = {"": True}
+    for name, (member, _) in found.items():
+        at, new = name if member.isdir() else posixpath.dirname(name), []
+        while at not in folders:
+            new.append(at)
+            at = posixpath.dirname(at)
+        for folder in reversed(new):
+            is_folder = folder not in found or found[folder][0].isdir()
+            folders[folder] = is_folder and folders[posixpath.dirname(folder)]
+    return folders
+
+
+def _leading(link: tarfile.TarInfo, folders: Mapping[str, bool]) -> str:
+    """A link's target with every `..` at its beginning, so that text alone tells where it leads: a `..` behind a name goes
+    up from where that name leads, which for a link is somewhere else. Raises UnsafePath."""
+    outside = UnsafePath(f"link {link.name!r} leads outside: {link.linkname!r}")
+    if not link.linkname or link.linkname.startswith("/") or "\0" in link.linkname:
+        raise outside
+    at = posixpath.dirname(link.name)
+    steps: list[str] = []
+    for part in PurePosixPath(link.linkname).parts:
+        if part != "..":
+            at = posixpath.join(at, part)
+            steps.append(part)
+            continue
+        if not at or not folders.get(at):
+            raise outside
+        at = posixpath.dirname(at)
+        if steps and steps[-1] != "..":
+            steps.pop()
+        else:
+            steps.append(part)
+    return "/".join(steps) or "."

@@ -3,9 +3,12 @@
 import gzip
 import io
 import tarfile
+import tempfile
+import time
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gymflow.sandboxes import TooLarge, UnsafePath, archive
@@ -58,6 +61,94 @@ def test_a_link_through_a_link_does_not_lead_outside(tmp_path):
     with pytest.raises(UnsafePath):
         archive.unpack(packed, tmp_path / "deep" / "out")
     assert not list(tmp_path.rglob("escaped"))
+
+
+@pytest.mark.parametrize(
+    "target", ["z1/z2/a/../tests/answer", "z1/z2/a/../../x", "z3/../../x", "z1/z2/../../z1/z2/a/../x"]
+)
+def test_a_link_that_goes_up_behind_a_link_is_refused_however_their_names_sort(target, tmp_path):
+    packed = tar_of(
+        (special("answer", tarfile.SYMTYPE, target), b""),
+        (special("zz", tarfile.SYMTYPE, target), b""),
+        (special("z1/z2/a", tarfile.SYMTYPE, "../.."), b""),
+        (special("z3", tarfile.SYMTYPE, "z1/z2"), b""),
+        (tarfile.TarInfo("good"), b"x"),
+    )
+    with pytest.raises(UnsafePath):
+        archive.checked(packed)
+    archive.unpack(archive.normalised(packed), tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["good", "z1", "z3"]
+
+
+def test_a_link_that_goes_up_behind_a_folder_stays_and_leads_to_the_same_place(tmp_path):
+    packed = tar_of(
+        (special("a/b/link", tarfile.SYMTYPE, ".././../c/../d"), b""),
+        (tarfile.TarInfo("d"), b"x"),
+        (tarfile.TarInfo("c/e"), b""),
+    )
+    archive.unpack(packed, tmp_path)
+    assert (tmp_path / "a/b/link").read_bytes() == b"x"
+
+
+link_names = st.sampled_from(["a", "b", "c", "a/a", "a/b", "b/a", "a/b/c", "b/c/a"])
+targets = st.lists(st.sampled_from(["..", ".", "a", "b", "c"]), min_size=1, max_size=6).map("/".join)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(link_names, targets, max_size=6), st.sets(link_names, max_size=3))
+def test_whatever_an_archive_holds_nothing_of_it_leads_outside_when_it_is_unpacked(links, folders):
+    members = [(special(name, tarfile.DIRTYPE), b"") for name in folders]
+    members += [(special(name, tarfile.SYMTYPE, target), b"") for name, target in links.items()]
+    clean = archive.normalised(tar_of(*members))
+    assert archive.normalised(clean) == clean == archive.checked(clean)
+    with tempfile.TemporaryDirectory() as place:
+        out = Path(place).resolve() / "in" / "deep" / "out"
+        archive.unpack(clean, out)
+        for path in out.rglob("*"):
+            if path.exists():  # a loop leads nowhere
+                assert path.resolve().is_relative_to(out)
+
+
+def test_a_hard_link_is_a_file_of_its_own():
+    packed = tar_of((tarfile.TarInfo("b"), b"x"), (special("a", tarfile.LNKTYPE, "b"), b""))
+    assert archive.read(archive.checked(packed)) == {"a": b"x", "b": b"x"}
+
+
+def test_hard_links_count_towards_the_limit():
+    packed = tar_of(
+        (tarfile.TarInfo("b"), b"x" * 100), *((special(f"a{n}", tarfile.LNKTYPE, "b"), b"") for n in range(20))
+    )
+    with pytest.raises(TooLarge):
+        archive.checked(packed, max_bytes=1000)
+
+
+@pytest.mark.parametrize("target", ["link", "nothing", "folder"])
+def test_a_hard_link_to_what_is_no_file_is_refused(target):
+    packed = tar_of(
+        (special("link", tarfile.SYMTYPE, "../x"), b""), (special("folder", tarfile.DIRTYPE), b""),
+        (special("hard", tarfile.LNKTYPE, target), b""),
+    )  # fmt: skip
+    with pytest.raises(UnsafePath):
+        archive.checked(packed)
+    assert "hard" not in archive.read(archive.normalised(packed))
+
+
+def test_what_lies_below_a_file_or_a_link_is_refused_or_left_out():
+    packed = tar_of(
+        (tarfile.TarInfo("f"), b"1"), (tarfile.TarInfo("f/x/y"), b"2"),
+        (special("l", tarfile.SYMTYPE, "."), b""), (tarfile.TarInfo("l/f"), b"3"),
+    )  # fmt: skip
+    with pytest.raises(UnsafePath):
+        archive.checked(packed)
+    assert archive.read(archive.normalised(packed)) == {"f": b"1"}
+
+
+def test_a_folder_two_thousand_deep_is_looked_at_in_a_moment():
+    deep = "/".join("d" for _ in range(2000))
+    packed = tar_of(*((tarfile.TarInfo(f"{deep}/{number}"), b"") for number in range(300)))
+    started = time.monotonic()
+    assert len(archive.read(archive.normalised(packed))) == 300
+    assert time.monotonic() - started < 5
 
 
 def test_a_bomb_stops_at_the_limit():

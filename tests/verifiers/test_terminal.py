@@ -1,5 +1,8 @@
 """Harbor-style tasks: the reward is what the hidden tests write, in a sandbox that the agent never saw."""
 
+import io
+import tarfile
+
 import pytest
 from gymflow.verifiers.terminal import Terminal, TerminalTask
 from pydantic import ValidationError
@@ -65,3 +68,68 @@ def test_tests_without_an_end_are_ended(score):
 def test_a_task_without_test_sh_is_refused():
     with pytest.raises(ValidationError, match=r"test\.sh"):
         TerminalTask.model_validate({"tests": {"other.sh": ""}})
+
+
+COMPARES = """
+mkdir -p /logs/verifier
+if cmp -s /app/out.txt /tests/expected.txt; then echo 1; else echo 0; fi > /logs/verifier/reward.txt
+"""
+
+
+def left(*members):
+    """A `workspace` artifact of (name, type, content or link's target)."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, kind, value in members:
+            member = tarfile.TarInfo(name)
+            member.type, member.mode = kind, 0o755
+            data = value if kind == tarfile.REGTYPE else b""
+            member.size, member.linkname = len(data), value if kind == tarfile.SYMTYPE else ""
+            tar.addfile(member, io.BytesIO(data))
+    return Evidence(response={}, artifacts={"workspace": "d"}, read_artifact=lambda digest: buffer.getvalue())
+
+
+FOLDER, LINK, FILE = tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.REGTYPE
+UP = [("s1", FOLDER, ""), ("s1/s2", FOLDER, ""), ("s1/s2/a", LINK, "../..")]
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [("out.txt", LINK, "s1/s2/a/../tests/expected.txt"), *UP],
+        [*UP, ("out.txt", LINK, "s1/s2/a/../tests/expected.txt")],
+        [("out.txt", LINK, "../tests/expected.txt")],
+        [("out.txt", LINK, "/tests/expected.txt")],
+        [("d", LINK, "../tests"), ("out.txt", LINK, "d/expected.txt")],
+        [
+            ("conftest.py", LINK, "s1/s2"),
+            ("out.txt", LINK, "conftest.py/../../tests/expected.txt"),
+            ("s1/s2", FOLDER, ""),
+        ],
+    ],
+)
+def test_a_link_to_the_hidden_tests_earns_nothing(score, members):
+    row = {"tests": {"test.sh": COMPARES, "expected.txt": "the answer"}}
+    assert score(Terminal, row, left(*members), {"time_limit_s": 20.0}).reward == 0.0
+
+
+def test_a_link_inside_the_workspace_and_a_right_answer_behind_it_count(score):
+    row = {"tests": {"test.sh": COMPARES, "expected.txt": "the answer"}}
+    evidence = left(("d", FOLDER, ""), ("d/real", FILE, b"the answer"), ("e", LINK, "d"), ("out.txt", LINK, "e/real"))
+    assert score(Terminal, row, evidence, {"time_limit_s": 20.0}).reward == 1.0
+
+
+def test_a_link_does_not_take_the_place_of_what_is_protected(score):
+    test = (
+        'if [ -L /app/data ] || [ -L /app/data/new ] || [ "$(cat /app/data/x)" != ours ]; then echo 0; else echo 1; fi'
+    )
+    row = {
+        "files": {"data/x": "ours"},
+        "tests": {"test.sh": f"mkdir -p /logs/verifier; ({test}) > /logs/verifier/reward.txt"},
+    }
+    for members in (
+        [("data", LINK, "mine"), ("mine", FOLDER, ""), ("mine/x", FILE, b"theirs")],
+        [("data", FOLDER, ""), ("data/x", LINK, "../mine"), ("data/new", LINK, "../mine"), ("mine", FILE, b"theirs")],
+    ):
+        parameters = {"time_limit_s": 20.0, "protected": ["data/*"]}
+        assert score(Terminal, row, left(*members), parameters).reward == 1.0
