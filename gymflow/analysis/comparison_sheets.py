@@ -130,7 +130,7 @@ def _candidate_sheets(label: str, line: CandidateLine) -> Iterator[Sheet]:
     overlap, power = line.overlap, line.power
     gap = "" if power.reason is None else f" ({power.reason})"
     yield Sheet(
-        f"{label}, run {line.run_id}: what was compared",
+        f"{label}{'' if label == line.run_id else f', run {line.run_id}'}: what was compared",
         ("", "value"),
         [
             ("tasks on both sides, scored on both", f"{overlap.tasks}, {overlap.scored}"),

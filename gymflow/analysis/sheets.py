@@ -9,6 +9,7 @@ from gymflow.contracts.estimate import Estimate, Interval
 from gymflow.contracts.merge import MergeReport
 from gymflow.contracts.profile import AtK, Costs, Profile, ProfileLine, Quantiles
 from gymflow.contracts.report import Scorecard, ScoreLine
+from gymflow.metrics.quality import EASY, HARD
 
 Cells = Sequence[str]
 NAMES_SHOWN = 6
@@ -191,7 +192,7 @@ def _line_sheets(line: ProfileLine) -> Iterator[Sheet]:
         ],
     )
     yield Sheet(
-        f"{name}: how the tasks divide",
+        f"{name}: how the tasks divide; useful for training are {share(HARD)} to {share(EASY)} passed",
         ("pass rate", *(band.name for band in line.bands)),
         [
             ("tasks", *(str(band.tasks) for band in line.bands)),
