@@ -27,8 +27,8 @@ app = typer.Typer(no_args_is_help=True)
 
 DRAIN_S = 30.0
 SWEEP_S = 2.0
-IDLE_S = 20.0
-"""A conversation that nobody continues for so long is stored."""
+IDLE_S, AT_MOST_S = 20.0, 60.0
+"""What was said is stored when nobody has continued the conversation for so long; one that goes on and on, that often."""
 WAIT_FOR_ENDPOINT_S = 3600.0
 
 EXIT_INCOMPLETE, EXIT_INTERRUPTED = 3, 130
@@ -72,7 +72,7 @@ async def _serve(spec: ModelSpec, host: str, port: int, concurrency: int | None,
         captured = Captured(Store(root), run_id, spec, gateway.identities()["policy"], gateway.redactor)
         stack.push_async_callback(captured.close)
         conversations = Conversations(gateway)
-        admission = server.admit(conversations, served_name=spec.model or spec.provider)
+        admission = server.admit(conversations, served_name=spec.model or spec.provider, lasting=True)
         _announce(admission.url, admission.token, run_id, root, json)
         interrupted = asyncio.create_task(_interruption().wait())
         sweeping = asyncio.create_task(_sweep(conversations, captured))
@@ -84,7 +84,7 @@ async def _serve(spec: ModelSpec, host: str, port: int, concurrency: int | None,
         admission.close()
         await _drained(conversations)
         await server.close()  # cancels what is still under way, which then is over
-        await captured.keep(conversations.over())
+        await captured.keep(conversations.due())
     typer.echo(f"gym: {captured.count} conversations in run {run_id}" if captured.count else "gym: no calls", err=True)
     if conversations.down.done():
         typer.echo(f"gym: {plain(str(conversations.down.result()))}", err=True)
@@ -102,7 +102,7 @@ async def _drained(conversations: Conversations) -> None:
 async def _sweep(conversations: Conversations, captured: Captured) -> None:
     while True:
         await asyncio.sleep(SWEEP_S)
-        await captured.keep(conversations.over(IDLE_S))
+        await captured.keep(conversations.due(IDLE_S, AT_MOST_S))
 
 
 def _announce(url: str, token: str, run_id: str, root: str, json: bool) -> None:

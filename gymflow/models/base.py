@@ -111,6 +111,10 @@ class ModelError(Exception):
         self.retry_after_s = retry_after_s
 
 
+class SinkClosed(Exception):
+    """Raised by a sink: nobody reads the answer any more."""
+
+
 class ContextOverflow(Exception):
     """The history no longer fits the model's context: the agent's doing, not an infrastructure failure."""
 

@@ -8,6 +8,7 @@ The seed of a call is `derived_seed(rollout seed, call index)`, so that the call
 rollout without a seed sends none.
 """
 
+import logging
 import time
 from collections.abc import Mapping
 from functools import lru_cache
@@ -17,14 +18,25 @@ from typing import Any
 from gymflow.contracts.outcome import FailureKind, StopReason
 from gymflow.contracts.run import Budgets, RunBudget
 from gymflow.contracts.trajectory import CallTokens, ModelCall
-from gymflow.errors import RolloutFailure, StopEpisode
+from gymflow.errors import InputError, RolloutFailure, RunIncomplete, StopEpisode
 from gymflow.keys import derived_seed, digest
 from gymflow.models import wire
-from gymflow.models.base import ContextOverflow, Dialect, Item, ModelError, ModelRequest, ModelResponse, Sink
+from gymflow.models.base import (
+    ContextOverflow,
+    Dialect,
+    Item,
+    ModelError,
+    ModelRequest,
+    ModelResponse,
+    Sink,
+    SinkClosed,
+)
 from gymflow.models.history import History, Place
-from gymflow.models.spending import Spending
+from gymflow.models.spending import Spending, Uncounted
 from gymflow.models.upstream import Upstream
 from gymflow.secrets import Redactor
+
+log = logging.getLogger(__name__)
 
 _numbers = count()
 AGENT_ROLE = "policy"
@@ -87,22 +99,33 @@ class ModelClient:
             request.exact_prefix, request.prefix_items = prefix, place.covered
         try:
             response = await upstream.call(request, record, self, sink)
+            self._finish(record, response, upstream)
+            history.add(
+                record.index, place.parent, request.input[place.covered :], response.output, request.instructions
+            )
         except ContextOverflow as overflow:
             words = record.error_message = self._redactor.text(str(overflow))
             raise StopEpisode(StopReason.CONTEXT_OVERFLOW, words) from overflow
         except ModelError as error:
             record.error_message = self._redactor.text(error.message)
             raise RolloutFailure(error.kind, error.message, cause=error) from error
-        self._finish(record, response, upstream)
-        history.add(record.index, place.parent, request.input[place.covered :], response.output, request.instructions)
+        except (StopEpisode, RolloutFailure, RunIncomplete, InputError, SinkClosed):
+            raise
+        except Exception as error:
+            # A fault of ours: the call has failed, and neither the agent nor its harness has done anything wrong.
+            words = self._redactor.text(
+                f"model {record.model!r}: its answer broke the gateway: {type(error).__name__}: {error}"
+            )
+            log.error("%s", words, exc_info=error)
+            record.status, record.error_kind, record.error_message = "error", FailureKind.MODEL_ERROR, words
+            raise RolloutFailure(FailureKind.MODEL_ERROR, words, cause=error) from error
         self._require_counts(record)
         return response
 
-    def continues(self, request: ModelRequest, role: str = AGENT_ROLE) -> int:
-        """How many of a request's leading items earlier calls saw and said; 0 where it begins anew."""
-        return (
-            self._histories[role].place(request.input, request.instructions).covered if role in self._histories else 0
-        )
+    def continues(self, request: ModelRequest, role: str = AGENT_ROLE) -> Place:
+        """Which earlier call a request continues, and how many of its leading items that one saw and said."""
+        history = self._histories.get(role)
+        return Place(None, 0) if history is None else history.place(request.input, request.instructions)
 
     def dialect(self, role: str = AGENT_ROLE) -> Dialect | None:
         """The dialect in which requests of a role can be passed on as they are."""
@@ -168,8 +191,11 @@ class ModelClient:
             record.tokens = self._chain(response, record.parent)
 
     def _require_counts(self, record: ModelCall) -> None:
-        """A budget on what nobody can count would be none. Raises RolloutFailure."""
+        """A budget on what nobody can count would be none, for this call and all after it. Raises Uncounted, RolloutFailure for
+        a judge's."""
         bounds = (self._budgets, self._spending.budget)
+        if record.finish_reason == "content_filter" and not record.output:
+            return  # the prompt was refused, and nothing counted
         uncounted = record.usage.prompt_tokens is None or record.usage.completion_tokens is None
         if uncounted and any(bound.max_tokens is not None for bound in bounds):
             words = "the endpoint does not report usage, so a budget on tokens cannot be kept"
@@ -177,7 +203,10 @@ class ModelClient:
             words = "what the call cost is not known, so a budget on cost cannot be kept"
         else:
             return
-        raise RolloutFailure(FailureKind.MODEL_ERROR, f"model {record.model!r}: {words}")
+        words = f"model {record.model!r}: {words}; leave that budget out, and bound calls or time instead"
+        if record.role == JUDGE_ROLE:
+            raise RolloutFailure(FailureKind.MODEL_ERROR, words)  # what was paid for is judged again later
+        raise Uncounted(words)
 
     def _chain(self, response: ModelResponse, parent: int | None) -> CallTokens:
         tokens = response.tokens

@@ -30,7 +30,8 @@ from gymflow.contracts.model import Sampling
 from gymflow.contracts.outcome import FailureKind, StopReason
 from gymflow.errors import RolloutFailure, RunIncomplete, StopEpisode
 from gymflow.models import wire
-from gymflow.models.base import Dialect, ModelError, ModelRequest, ModelResponse, Sink
+from gymflow.models.asked import check
+from gymflow.models.base import Dialect, ModelError, ModelRequest, ModelResponse, Sink, SinkClosed
 from gymflow.models.dialects import DialectError
 from gymflow.models.dialects.foreign_tools import ForeignTools, as_functions
 from gymflow.models.front import STREAM_HEADER, Front, RemoteStream, died
@@ -47,6 +48,7 @@ HEADERS_AFTER_S = 0.3
 """A stream's headers go out after this, so that an early failure can still be told by its HTTP status."""
 KEEP_ALIVE_S = 5.0
 MAX_BODY = 256 * 1024 * 1024
+ENDED = "rollout_ended"
 
 _STATUS = {FailureKind.MODEL_RATE_LIMITED: 429, FailureKind.MODEL_TIMEOUT: 504, FailureKind.MODEL_UNREACHABLE: 502}
 
@@ -72,6 +74,8 @@ class Admission:
     client: Calls
     sampling: Sampling
     served_name: str
+    lasting: bool = False
+    """Whether a failed call leaves it open: where what it serves is no rollout, but programs that know nothing of each other."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     outcome: StopEpisode | RolloutFailure | RunIncomplete | None = None
 
@@ -86,8 +90,8 @@ class Admission:
         return self.server.url + self.path
 
     def end(self, outcome: StopEpisode | RolloutFailure | RunIncomplete) -> None:
-        """Remember the first reason."""
-        if self.outcome is None:
+        """Remember the first reason, and refuse all further calls."""
+        if self.outcome is None and not self.lasting:
             self.outcome = outcome
             self.ended.set()
 
@@ -205,9 +209,13 @@ class GatewayServer:
         log.warning("the gateway goes on without a process for its streams")
         self._fronting = asyncio.create_task(self._accept())
 
-    def admit(self, client: Calls, *, sampling: Sampling | None = None, served_name: str = "policy") -> Admission:
-        """Let a rollout in. `sampling` wins over whatever the harness asks for; `served_name` is what `/models` lists."""
-        admission = Admission(self, secrets.token_urlsafe(24), client, sampling or Sampling(), served_name)
+    def admit(
+        self, client: Calls, *, sampling: Sampling | None = None, served_name: str = "policy", lasting: bool = False
+    ) -> Admission:
+        """Let a rollout in. `sampling` wins over whatever the harness asks for; `served_name` is what `/models` lists; `lasting`:
+        that a call fails is no reason to refuse the next one."""
+        token = secrets.token_urlsafe(24)
+        admission = Admission(self, token, client, sampling or Sampling(), served_name, lasting)
         self._admitted[admission.token] = admission
         return admission
 
@@ -224,14 +232,12 @@ class GatewayServer:
 
     async def _lost(self, request: web.Request) -> web.Response:
         served = ", ".join(SERVED)
-        return _error(
-            SERVED["/chat/completions"], 404, f"there is no {request.method} {request.path}; POST to {served}"
-        )
+        return _error(_caller(request), 404, f"there is no {request.method} {request.path}; POST to {served}")
 
     async def _models(self, request: web.Request) -> web.Response:
         admission = self._admission(request)
         if admission is None:
-            return _error(SERVED["/chat/completions"], 404, "there is no such rollout")
+            return _error(_caller(request), 404, "there is no such rollout")
         model = {"id": admission.served_name, "object": "model", "type": "model", "created": 0, "owned_by": "gymflow"}
         if name := request.match_info.get("name"):
             return _json(200, model | {"id": name})
@@ -246,26 +252,30 @@ class GatewayServer:
             if not isinstance(body, dict):
                 raise DialectError("the body must be a JSON object")
             asked, tools = prepare(body, dialect, admission)
-        except (DialectError, ValueError, KeyError, TypeError, AttributeError) as error:
-            words = (
-                str(error) if isinstance(error, DialectError | ValueError) else f"the request is malformed: {error!r}"
+        except web.HTTPException as error:
+            return _error(dialect, error.status, error.reason)
+        except Exception as error:  # decoding is all that was done: whatever went wrong, the body is why
+            malformed = str(error) if isinstance(error, ValueError) else f"the request is malformed: {error!r}"
+            return _error(dialect, 400, malformed)
+        if admission.outcome is not None:
+            return _error(
+                dialect, 400, f"this rollout has ended and may make no more calls: {admission.outcome}", ENDED
             )
-            return _error(dialect, 400, words)
         model = str(body.get("model") or admission.served_name)
         self._busy[admission] += 1
         try:
             if body.get("stream"):
                 return await self._stream(request, asked, _Streamed(request, dialect, admission, model, tools))
             response = await admission.client.create(asked)
-        except (StopEpisode, RolloutFailure, RunIncomplete) as error:
-            return _error(dialect, *explained(error, admission))
+            return _json(200, _answer(response, dialect, model, tools))
         except asyncio.CancelledError:
             self._cut[admission] = asyncio.get_running_loop().time()
             raise
+        except Exception as error:
+            return _error(dialect, *explained(error, admission))
         finally:
             self._busy[admission] -= 1
             self._busy += Counter()  # forgets those at zero
-        return _json(200, _answer(response, dialect, model, tools))
 
     async def _stream(self, request: web.Request, asked: ModelRequest, answer: "_Streamed") -> web.StreamResponse:
         self._streams += 1
@@ -275,10 +285,6 @@ class GatewayServer:
             return await answer.run(asked, remote)
         finally:
             self._streams -= 1
-
-
-class _CallerGone(Exception):
-    """The harness closed its connection."""
 
 
 class _Streamed:
@@ -302,14 +308,14 @@ class _Streamed:
             if sink is None:
                 for event in self._dialect.encode_stream(_restored(answer, self._tools), self._model):
                     await self._write(event)
-        except (StopEpisode, RolloutFailure, RunIncomplete) as error:
+        except SinkClosed:
+            pass
+        except Exception as error:
             status, words, code = explained(error, self._admission)
             if self._response is None and not (remote and remote.begun):
                 return _error(self._dialect, status, words, code)
-            with suppress(_CallerGone):
+            with suppress(SinkClosed):
                 await self._write(self._dialect.encode_error_events(status, words, code))
-        except _CallerGone:
-            pass
         finally:
             call.cancel()
         if self._response is None:
@@ -335,12 +341,15 @@ class _Streamed:
                     await self._response.prepare(self._request)
                 await self._response.write(event)
         except ConnectionError as error:
-            raise _CallerGone from error
+            raise SinkClosed from error
 
 
 def prepare(body: dict[str, Any], dialect: ServedDialect, admission: Admission) -> tuple[ModelRequest, ForeignTools]:
     """The model request that a caller's body amounts to, with the run's sampling put in. Raises DialectError."""
     asked = dialect.decode_request(body)
+    check(asked)
+    if not isinstance(body.get("stream"), bool | None):
+        raise DialectError("`stream` must be true or false")
     asked.seed = None
     if given := admission.sampling.given:
         asked.sampling = asked.sampling.model_copy(update=given)
@@ -353,24 +362,34 @@ def prepare(body: dict[str, Any], dialect: ServedDialect, admission: Admission) 
     return asked, tools
 
 
-def explained(error: StopEpisode | RolloutFailure | RunIncomplete, admission: Admission) -> tuple[int, str, str | None]:
-    """HTTP status, words and code for the caller; also ends the rollout where no further call can help it."""
+def explained(error: Exception, admission: Admission) -> tuple[int, str, str | None]:
+    """HTTP status, words and code for the caller; also ends the rollout where no further call can help it. What nobody foresaw is
+    a failure of the gateway, and so the rollout's infrastructure."""
     if isinstance(error, StopEpisode):
         if error.reason is StopReason.CONTEXT_OVERFLOW:
             # Not the end: many harnesses answer it by compacting the history.
             return 400, error.detail, "context_length_exceeded"
         admission.end(error)
         return 400, f"this rollout may make no more calls: {error}", "budget_exhausted"
-    admission.end(error)
     if isinstance(error, RunIncomplete):
+        admission.end(error)
         return 503, str(error), "run_ended"
-    cause = error.__cause__
+    if not isinstance(error, RolloutFailure):
+        log.error("the gateway failed at a call", exc_info=error)
+        words = f"the gateway failed: {type(error).__name__}: {error}"
+        admission.end(RolloutFailure(FailureKind.MODEL_ERROR, words, cause=error))
+        return 500, words, FailureKind.MODEL_ERROR.value
+    admission.end(error)
+    return _status(error), error.message, error.kind.value
+
+
+def _status(failure: RolloutFailure) -> int:
+    """The HTTP status that tells of a failed call."""
+    cause = failure.__cause__
+    if isinstance(cause, ModelError) and cause.status is None and isinstance(cause.__cause__, TypeError | ValueError):
+        return 400  # it was never sent: the endpoint's dialect cannot say what was asked
     status = cause.status if isinstance(cause, ModelError) else None
-    return (
-        _STATUS.get(error.kind, status if status is not None and 400 <= status < 500 else 502),
-        error.message,
-        error.kind.value,
-    )
+    return _STATUS.get(failure.kind, status if status is not None and 400 <= status < 500 else 502)
 
 
 def _answer(response: ModelResponse, dialect: ServedDialect, model: str, tools: ForeignTools) -> dict[str, Any]:
@@ -392,6 +411,12 @@ def _json(status: int, payload: Any, headers: dict[str, str] | None = None) -> w
 def _error(dialect: ServedDialect, status: int, words: str, code: str | None = None) -> web.Response:
     # The gateway has retried what can be retried; SDKs read this header.
     return _json(status, dialect.encode_error(status, words, code), {"x-should-retry": "false"})
+
+
+def _caller(request: web.Request) -> ServedDialect:
+    """Whose errors a caller understands that asked for something which is not there."""
+    claude = "/messages" in request.path or "anthropic-version" in request.headers
+    return SERVED["/messages" if claude else "/chat/completions"]
 
 
 def unix_socket(path: Path) -> socket.socket:

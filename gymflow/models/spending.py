@@ -11,6 +11,10 @@ class BudgetExhausted(RunIncomplete):
     """The run's budget is used up. Rollouts that needed another call are missing, neither failed nor scored."""
 
 
+class Uncounted(RunIncomplete):
+    """An endpoint does not tell what a budget bounds. Every further call would be paid for outside of it."""
+
+
 TIME_OVER = "the run's time is over (run_budget.wall_time_s)"
 
 

@@ -1,9 +1,11 @@
-"""The run that holds what `gym serve` captured: a rollout a conversation, committed when it is over."""
+"""The run that holds what `gym serve` captured: a rollout a conversation, committed anew when it has gone on."""
 
+import logging
 import time
 from collections import defaultdict
 from contextlib import AsyncExitStack
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from gymflow import __version__, keys
 from gymflow.contracts.agent import AgentSpec, ComponentRef
@@ -15,11 +17,14 @@ from gymflow.contracts.rollout import EvidenceRecord, Rollout, RolloutRecord
 from gymflow.contracts.run import EnvironmentOfRun, EnvironmentSelection, Fingerprint, RunConfig, RunDocument
 from gymflow.contracts.task import Task
 from gymflow.contracts.trajectory import Gap
+from gymflow.errors import InputError
 from gymflow.interop.observing import Observer
 from gymflow.runtime.conversations import Conversation
 from gymflow.runtime.rollout import total_usage
 from gymflow.secrets import Redactor, mask
 from gymflow.store import RunWriter, Store, rollout_id
+
+log = logging.getLogger(__name__)
 
 SERVED = "served"
 """Environment, split and agent of what was captured, and the harness that nobody here knows."""
@@ -36,20 +41,29 @@ class Captured:
         self._writer: RunWriter | None = None
         self._tasks: dict[str, int] = {}
         self._repeats: dict[int, int] = defaultdict(int)
+        self._rows: WeakKeyDictionary[Conversation, PlannedRollout] = WeakKeyDictionary()
 
     async def keep(self, conversations: list[Conversation]) -> None:
-        """Make conversations durable. Raises InputError when the disk does not take them."""
-        if not conversations:
-            return
+        """Make conversations durable as they stand; one that was kept before is replaced. Raises InputError when the disk does not
+        take them."""
         tasks: list[PlannedTask] = []
-        planned = [self._planned(one, tasks) for one in conversations]
-        if self._writer is None:
+        new = [one for one in conversations if one not in self._rows]
+        planned = [self._planned(one, tasks) for one in new]
+        if self._writer is None and planned:
             self._store.create_run(self._document(), tasks, planned)
             self._writer = await self._stack.enter_async_context(self._store.writer(self.run_id))
-        else:
+        elif planned:
             self._store.extend_plan(self.run_id, tasks, planned)
-        for conversation, row in zip(conversations, planned, strict=True):
-            await self._writer.commit(self._record(conversation, row))
+        self._rows.update(zip(new, planned, strict=True))
+        for conversation in conversations:
+            assert self._writer is not None
+            try:
+                await self._writer.commit(self._record(conversation, self._rows[conversation]), again=True)
+            except InputError:
+                raise
+            except Exception:
+                # One conversation that cannot be kept is no reason to lose the others.
+                log.exception("a conversation of %d calls could not be kept", len(conversation.calls))
 
     async def close(self) -> None:
         """Commit what is written and release the run; idempotent."""
@@ -64,8 +78,12 @@ class Captured:
         create: dict[str, Any] = {"input": first.new_input, "instructions": first.instructions}
         create["tools"] = self._redactor.json(conversation.tools) or None
         row = {"responses_create_params": {name: value for name, value in create.items() if value is not None}}
-        task = Task.model_validate(row)
-        digest, key = keys.row_digest(task), keys.task_key(task, None)
+        try:
+            task = Task.model_validate(row)
+            digest, key = keys.row_digest(task), keys.task_key(task, None)
+        except (TypeError, ValueError):  # what has no canonical form is told by the calls alone
+            task = Task()
+            digest, key = keys.row_digest(task), keys.task_key(task, None)
         index = self._tasks.get(digest)
         if index is None:
             index = self._tasks[digest] = len(self._tasks)

@@ -37,6 +37,10 @@ class RunState:
             return Status.COMPLETED
         return Status.FAILED if plan_index in self.failed else None
 
+    def seq(self, plan_index: int) -> int | None:
+        """The sequence number of the record that counts."""
+        return self.completed.get(plan_index, self.failed.get(plan_index))
+
     def add(self, plan_index: int, seq: int, status: str, supersedes: int | None) -> None:
         """Count one record in."""
         if supersedes is not None:

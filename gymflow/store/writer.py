@@ -72,25 +72,27 @@ class RunWriter:
         """What the run holds for a row of its plan; None: nothing durable."""
         return self._state.status(plan_index)
 
-    async def commit(self, record: RolloutRecord, verdicts: Sequence[VerdictRecord] = ()) -> None:
+    async def commit(
+        self, record: RolloutRecord, verdicts: Sequence[VerdictRecord] = (), *, again: bool = False
+    ) -> None:
         """Make a rollout and its verdicts durable, as one: when this returns, a crash loses neither.
 
-        A failed rollout may be followed by a later record of the same plan index, which takes its place. Raises ValueError
-        for a second record of a completed one, TypeError for evidence that has no JSON form, and InputError when the disk
-        does not take it (the run cannot go on then; what was acknowledged is safe).
+        A failed rollout may be followed by a later record of the same plan index, which takes its place; so may a completed one
+        that has gone on since, which `again` says. Raises ValueError for any other second record, TypeError for evidence that
+        has no JSON form, and InputError when the disk does not take it (the run cannot go on then; what was acknowledged is safe).
         """
         rollout = record.rollout
         index = rollout.plan_index
         if rollout.rollout_id != rollout_id(self.run_id, index):
             raise ValueError(f"rollout {rollout.rollout_id} of run {rollout.run_id} committed to run {self.run_id}")
-        if index in self._state.completed or index in self._in_flight:
+        if (index in self._state.completed and not again) or index in self._in_flight:
             raise ValueError(f"rollout {rollout.rollout_id} is durable already")
         self._check_sets(verdicts)
         verdicts = [finite(row) for row in verdicts]
         artifacts: encoding.Artifacts = {}
         body, flags = encoding.dumps(record, artifacts, loose=_loose(record))
         verdict_rows, verdict_flags = _encode_verdicts(verdicts, artifacts)
-        seq, supersedes = self._take_seq(), self._state.failed.get(index)
+        seq, supersedes = self._take_seq(), self._state.seq(index)
         head = {
             "schema_version": SCHEMA_VERSION,
             "seq": seq,

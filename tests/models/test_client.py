@@ -11,7 +11,7 @@ from gymflow.contracts.model import ModelSpec, Sampling
 from gymflow.contracts.outcome import FailureKind, StopReason
 from gymflow.contracts.run import Budgets, RunBudget
 from gymflow.contracts.trajectory import ModelCall, Usage
-from gymflow.errors import RolloutFailure, StopEpisode
+from gymflow.errors import RolloutFailure, RunIncomplete, StopEpisode
 from gymflow.keys import derived_seed
 from gymflow.models import BudgetExhausted, Gateway, Item, ModelClient, ModelRequest, ModelResponse, Spending, TokenIds
 from gymflow.models.dialects import message, reasoning
@@ -279,9 +279,23 @@ async def test_a_budget_on_what_is_not_counted_is_not_kept_silently(bound: str, 
     spending = Spending(RunBudget(**budget)) if bound == "run" else None
     gateway = Gateway({"policy": spec}, providers={"policy": provider}, spending=spending)
     policy = gateway.client("policy", budgets=Budgets() if bound == "run" else Budgets(**budget))
-    with pytest.raises(RolloutFailure, match=words) as failure:
+    with pytest.raises(RunIncomplete, match=words):
+        await policy.create(ModelRequest([user("a")]))
+    assert len(policy.calls) == 1, "the run ends with the first such call"
+
+
+async def test_a_prompt_that_was_refused_has_nothing_to_count():
+    refused = client(lambda request: ModelResponse([], "content_filter", Usage()), budgets=Budgets(max_tokens=9))
+    assert (await refused.create(ModelRequest([user("a")]))).finish_reason == "content_filter"
+
+
+async def test_an_answer_that_nobody_foresaw_is_a_failed_call_and_never_a_good_one():
+    broken: Any = object()
+    policy = client(lambda request: ModelResponse([message("a")], "stop", broken))
+    with pytest.raises(RolloutFailure, match="broke the gateway") as failure:
         await policy.create(ModelRequest([user("a")]))
     assert failure.value.kind is FailureKind.MODEL_ERROR
+    assert (policy.calls[0].status, policy.calls[0].error_kind) == ("error", FailureKind.MODEL_ERROR)
 
 
 async def test_all_clients_count_in_one_run_budget_and_a_judge_is_only_counted():

@@ -273,6 +273,7 @@ async def test_errors_come_in_the_callers_own_shape(stream, chat_client, claude_
         messages: Any = [{"role": "user", "content": "q"}]
         with pytest.raises(openai.NotFoundError, match="no such model"):
             await chat_client(admission).chat.completions.create(model="m", messages=messages, stream=stream)
+    async with serving(spec) as admission:
         with pytest.raises(openai.NotFoundError, match="no such model"):
             await chat_client(admission).responses.create(model="m", input="q", stream=stream)
     async with serving(spec) as admission:
