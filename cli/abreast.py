@@ -52,10 +52,8 @@ def show_pair(
         if parts_at is None:
             console.print("\nboth did the same in every turn", style="italic")
         else:
-            same = {0: "they part at once", 1: "the same in turn 0"}.get(
-                parts_at, f"the same in turns 0-{parts_at - 1}"
-            )
-            console.print(f"\n{same}; they part at turn {parts_at}", style="italic")
+            same = {0: "", 1: "the same in turn 0; "}.get(parts_at, f"the same in turns 0-{parts_at - 1}; ")
+            console.print(f"\n{same}they part at turn {parts_at}", style="italic")
         shown = turns if turns is not None else range(parts_at or 0, (parts_at or 0) + 1)
         columns = [_told(side, console) for side in (one, other)]
         for turn in shown:

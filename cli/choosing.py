@@ -1,5 +1,6 @@
 """What a person means by the words after `gym show`: a run, a verdict set, a task, a repeat, some turns."""
 
+import shlex
 from collections.abc import Iterable
 
 from gymflow.contracts.report import TaskLine
@@ -18,6 +19,22 @@ def existing_store(given: str | None) -> Store:
             f"there is no store at {store.root}; name it with --store or GYMFLOW_STORE, or make one with `gym eval run`"
         )
     return store
+
+
+def run_and_task(store: Store, given: str, task: str | None) -> tuple[RunReader, str | None]:
+    """The run, and what of it: a rollout id alone, as reports name rollouts, is of its run."""
+    try:
+        return store.run(given), task
+    except InputError:
+        run_id, _, number = given.rpartition("-")
+        if task is not None or not number.isdecimal() or not store.layout.run(run_id).document.is_file():
+            raise
+        return store.run(run_id), given
+
+
+def store_option(store: Store) -> str:
+    """How a command has to name the store."""
+    return "" if store.root == Store(store_root()).root else f" --store {shlex.quote(str(store.root))}"
 
 
 def verdict_set(reader: RunReader, given: str | None) -> str | None:

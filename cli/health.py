@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cli.choosing import existing_store
+from cli.choosing import existing_store, store_option
 from cli.recording import recording
 from cli.terminal import one_line, print_json, results
 from gymflow.analysis.health import SEVERITIES, affected_share, load_thresholds, worse
@@ -49,12 +49,12 @@ def check_run(
         value = report.model_dump(mode="json")
         print_json(value | {"worse": [check.check for check in worse(report, before)]} if before else value)
     else:
-        _put(results(), report, before)
+        _put(results(), report, before, store_option(place))
     if failed is not None:
         raise failed
 
 
-def _put(console: Console, report: HealthReport, before: HealthReport | None) -> None:
+def _put(console: Console, report: HealthReport, before: HealthReport | None, where: str) -> None:
     console.print(f"health of run {report.run_id}: {health_line(report)}", soft_wrap=True)
     shares = {check.check: affected_share(check, before) for check in before.checks} if before else {}
     rank = {severity: place for place, severity in enumerate(reversed(SEVERITIES))}
@@ -74,7 +74,8 @@ def _put(console: Console, report: HealthReport, before: HealthReport | None) ->
             console.print(f"  {where}: {one_line(example.message)}", soft_wrap=True)
         if check.findings > len(check.examples) and not own_thresholds(report):
             query = f"select * from findings where run_id = '{report.run_id}' and \"check\" = '{check.check}'"
-            console.print(f'  … gym sql "{query}"'.replace('"check"', '\\"check\\"'), style="dim", soft_wrap=True)
+            typed = f'  … gym sql "{query}"{where}'.replace('"check"', '\\"check\\"')
+            console.print(typed, style="dim", soft_wrap=True)
     if blind := [check for check in report.checks if check.unobserved]:
         console.print("\nnot observed", style="bold")
         for check in blind:

@@ -59,13 +59,13 @@ def show(
     store: Store = None,
     json: Json = False,
 ) -> None:
-    """Show a run, a task of it, or one rollout."""
+    """Show a run, a task of it, or one rollout (a rollout id says its run)."""
     from cli import choosing
     from cli.abreast import show_pair
     from cli.looking import show_rollout, show_run, show_task
 
     place = choosing.existing_store(store)
-    reader = place.run(run)
+    reader, task = choosing.run_and_task(place, run, task)
     chosen = choosing.verdict_set(reader, verdicts)
     plan_index = None if task is None else choosing.plan_index(reader, task)
     if compare is not None:

@@ -1,17 +1,15 @@
 """The scorecard as a person reads it, and as a program does."""
 
-import shlex
-from pathlib import Path
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from cli.attention import put_attention
+from cli.choosing import store_option
 from cli.terminal import command, one_line, print_json, results
 from gymflow.analysis.sheets import interval, number
 from gymflow.contracts.report import Scorecard, ScoreLine
-from gymflow.paths import store_root
+from gymflow.store import Store
 
 WORDS = 240
 """Characters shown of what most failures of a kind say."""
@@ -75,7 +73,7 @@ def put_scorecard(console: Console, card: Scorecard) -> None:
 
 def _put_next(console: Console, card: Scorecard) -> None:
     console.print("next")
-    where = _where(card)
+    where = store_option(Store(card.store))
     gym = command()
     query = "select task_id, avg(reward) as reward from outcomes group by all order by reward"
     hints = [
@@ -92,12 +90,7 @@ def _put_next(console: Console, card: Scorecard) -> None:
 
 def _comparing(cards: list[Scorecard]) -> str:
     """The command that compares runs, or the agents of one."""
-    return f"{command()} eval compare {' '.join(card.run_id for card in cards)}{_where(cards[0])}"
-
-
-def _where(card: Scorecard) -> str:
-    """How a command has to name the store."""
-    return "" if Path(card.store) == Path(store_root()).absolute() else f" --store {shlex.quote(card.store)}"
+    return f"{command()} eval compare {' '.join(card.run_id for card in cards)}{store_option(Store(cards[0].store))}"
 
 
 def _put_hints(console: Console, hints: list[tuple[str, str]]) -> None:

@@ -198,6 +198,7 @@ class Diagnosis(Contract):
     records: int | None = Field(
         None, description="How far it read: records of the run with smaller sequence numbers. Others came later."
     )
+    against: str | None = Field(None, description="The earlier run that `changes` is about.")
     rollouts: int
     passed: int
     labelled: int

@@ -11,6 +11,7 @@ import pytest
 from gymflow.analysis.diagnose import diagnose
 from gymflow.analysis.diagnose.citations import check_citations
 from gymflow.analysis.diagnose.labelling import rules
+from gymflow.analysis.diagnose.sheets import headline
 from gymflow.analysis.facts import facts
 from gymflow.analysis.health import examine
 from gymflow.analysis.judging import manifest_as_judged
@@ -325,6 +326,13 @@ def test_the_difference_to_an_earlier_run_is_divided_among_labels(planter: Plant
         ("q1", 1.0, 0.0, "behaviour: no_answer"),
         ("q2", 0.0, 1.0, "knowledge_gap: never_right"),
     }
+
+
+def test_against_a_run_of_other_tasks_it_says_that_nothing_can_be_said(planter: Planter) -> None:
+    planter.run("old", [[Sample(failed=FailureKind.MODEL_ERROR)]])
+    report = diagnosed(planter, planter.run("new", [[answering("A")]]), against="old")
+    assert (report.against, report.changes) == ("old", [])
+    assert headline(report).endswith("; it shares no scored task with run old, so nothing is said about a change")
 
 
 @pytest.mark.parametrize(

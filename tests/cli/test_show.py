@@ -162,7 +162,9 @@ def test_json_of_a_repeat_is_the_whole_record(gym: Command) -> None:
 
 def test_a_rollout_id_leads_straight_to_its_trajectory(gym: Command) -> None:
     [rollout] = gym("sql", "select rollout_id from rollouts where run_id = 'office' limit 1", "--json").json
-    assert f"rollout {rollout['rollout_id']}" in gym("show", "office", rollout["rollout_id"]).out
+    shown = gym("show", "office", rollout["rollout_id"]).out
+    assert f"rollout {rollout['rollout_id']}" in shown
+    assert gym("show", rollout["rollout_id"]).out == shown
 
 
 def test_a_long_trajectory_has_an_index_and_spans(gym: Command) -> None:

@@ -108,6 +108,7 @@ async def diagnose(
             run_id=reader.run_id,
             verdict_set=verdict_set or current_set(reader),
             records=records,
+            against=against,
             rollouts=counts["rollouts"],
             passed=counts["passed"],
             labelled=counts["labelled"],

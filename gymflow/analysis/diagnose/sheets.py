@@ -14,7 +14,11 @@ def headline(diagnosis: Diagnosis) -> str:
         f"run {diagnosis.run_id}: {diagnosis.passed} of {diagnosis.rollouts} rollouts pass, {diagnosis.labelled} labelled, "
         f"{diagnosis.unexplained} unexplained, {diagnosis.missing} missing; {diagnosis.citations} citations checked"
     )
-    return f"{text}, {diagnosis.dropped_citations} did not hold" if diagnosis.dropped_citations else text
+    if diagnosis.dropped_citations:
+        text += f", {diagnosis.dropped_citations} did not hold"
+    if diagnosis.against and not diagnosis.changes:
+        text += f"; it shares no scored task with run {diagnosis.against}, so nothing is said about a change"
+    return text
 
 
 def diagnosis_sheets(diagnosis: Diagnosis) -> Iterator[Sheet]:
