@@ -1,6 +1,7 @@
 """One HTTP endpoint: a shared session, JSON both ways, and errors in the endpoint's own words."""
 
 import ipaddress
+import math
 import os
 import re
 import ssl
@@ -119,8 +120,9 @@ class Endpoint:
     @asynccontextmanager
     async def receive(
         self, path: str, data: bytes, headers: Mapping[str, str] | None = None
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The body of an answer as it arrives. Raises ModelError or ContextOverflow where it is no event stream."""
+    ) -> AsyncIterator[AsyncIterator[bytes] | dict[str, Any]]:
+        """The body of an answer as it arrives, or the whole answer of an endpoint that does not stream. Raises ModelError or
+        ContextOverflow where it is neither."""
         assert self._session is not None, "the endpoint is not open"
         try:
             async with self._session.post(
@@ -129,10 +131,9 @@ class Endpoint:
                 if response.status != 200:
                     raise self.failure(response.status, response.headers, await response.read())
                 if response.content_type != "text/event-stream":
-                    self.parsed(await response.read())
-                    words = f"{self.shown_url} does not stream: it answered {response.content_type}"
-                    raise ModelError(FailureKind.MODEL_ERROR, words, status=200)
-                yield response.content.iter_any()
+                    yield self.parsed(await response.read())
+                else:
+                    yield response.content.iter_any()
         except (aiohttp.ClientError, OSError) as error:
             raise self.unreachable(error) from error
 
@@ -217,7 +218,8 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Seconds that the endpoint asks to wait: `retry-after-ms`, or `Retry-After` as seconds or as a date (RFC 9110)."""
     try:
         if milliseconds := headers.get("retry-after-ms"):
-            return max(0.0, float(milliseconds) / 1000)
+            seconds = float(milliseconds) / 1000
+            return max(0.0, seconds) if math.isfinite(seconds) else None
         value = headers.get("retry-after")
         if not value:
             return None

@@ -2,7 +2,8 @@
 
 import time
 from abc import abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
 from gymflow.contracts.model import ModelIdentity, ModelSpec, Sampling
 from gymflow.contracts.outcome import FailureKind
@@ -10,11 +11,14 @@ from gymflow.contracts.trajectory import Usage
 from gymflow.errors import InputError
 from gymflow.models import wire
 from gymflow.models.base import Dialect, EventSink, ModelError, ModelRequest, ModelResponse, Provider
-from gymflow.models.dialects import DialectError
+from gymflow.models.dialects import DialectError, Interrupted
 from gymflow.models.dialects.events import ASSEMBLERS, Assembler, EventStream
 from gymflow.models.http import Endpoint, error_words
+from gymflow.models.serving import SERVED
 from gymflow.secrets import is_secret_name, resolve, resolve_key
 from gymflow.suggest import closest, did_you_mean
+
+Read = TypeVar("Read")
 
 
 class HttpProvider(Provider):
@@ -120,20 +124,35 @@ class HttpProvider(Provider):
         first: float | None = None
         cutter, assembler = EventStream(), ASSEMBLERS[self.dialect]()
         data, headers = self._data(request, stream=True), self.request_headers(request)
+        last: list[bytes] = []
         async with self.endpoint.receive(self.path, data, headers) as chunks:
+            if isinstance(chunks, dict):
+                return await self._at_once(chunks, request, sink)
             async for chunk in chunks:
                 for event, text in cutter.feed(chunk):
                     parsed = self._event(text, assembler)
                     if first is None and parsed:
                         first = time.monotonic() - began
-                    if self.passes_on(parsed, request):
+                    if not self.passes_on(parsed, request):
+                        continue
+                    if assembler.ended or text == "[DONE]":
+                        # What tells the caller that the answer is complete waits until it is known to be one.
+                        last.append(event)
+                    else:
                         await sink(event)
-        try:
-            payload = assembler.payload()
-        except DialectError as error:
-            raise self._failed(error) from error
-        response = self._decoded(payload)
+        response = self._decoded(self._understood(assembler.payload))
+        for event in last:
+            await sink(event)
         response.first_token_s = first
+        return response
+
+    async def _at_once(self, payload: dict[str, Any], request: ModelRequest, sink: EventSink) -> ModelResponse:
+        """The answer of an endpoint that does not stream, as the stream that the caller asked for."""
+        response = self._decoded(payload)
+        body = request.native[1] if request.native is not None else {}
+        served = next(one for one in SERVED.values() if one.name == self.dialect)
+        for event in served.encode_stream(response, str(body.get("model") or self.spec.model)):
+            await sink(event)
         return response
 
     def passes_on(self, event: dict[str, Any], request: ModelRequest) -> bool:
@@ -145,9 +164,9 @@ class HttpProvider(Provider):
             return {}
         try:
             event = wire.loads(data)
-            assembler.add(event)
-        except (DialectError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise self._failed(error) from error
+        except ValueError as error:
+            raise self._failed(Interrupted(f"an event of the stream is not JSON: {error}")) from error
+        self._understood(lambda: assembler.add(event))
         return dict(event)
 
     def _data(self, request: ModelRequest, *, stream: bool) -> bytes:
@@ -161,15 +180,21 @@ class HttpProvider(Provider):
             raise ModelError(FailureKind.MODEL_ERROR, f"the request cannot be sent: {error}") from error
 
     def _decoded(self, payload: dict[str, Any]) -> ModelResponse:
+        return self._understood(lambda: self.decode(payload))
+
+    def _understood(self, read: Callable[[], Read]) -> Read:
+        """What an endpoint said, read. Raises ModelError where it is not of the dialect, whatever is wrong with it."""
         try:
-            return self.decode(payload)
+            return read()
         except DialectError as error:
             raise self._failed(error) from error
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            raise self._failed(DialectError(f"the answer is not of the dialect ({error!r})")) from error
 
-    def _failed(self, error: Exception) -> ModelError:
-        """An answer that is none."""
+    def _failed(self, error: DialectError) -> ModelError:
+        """An answer that is none. One that is complete would come out the same, and cost as much, when asked for again."""
         words = self.endpoint.redactor.text(f"{self.endpoint.shown_url}: {error}")
-        return ModelError(FailureKind.MODEL_ERROR, words, status=200, retryable=True)
+        return ModelError(FailureKind.MODEL_ERROR, words, status=200, retryable=isinstance(error, Interrupted))
 
     def _make_endpoint(self) -> Endpoint:
         """Secrets are resolved here and nowhere earlier. An endpoint of the user's own gets no key unless one is named."""

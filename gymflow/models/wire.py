@@ -7,11 +7,15 @@ import orjson
 
 
 def dumps(value: Any) -> bytes:
-    """JSON bytes. Integers beyond 64 bits keep their digits and a lone surrogate goes out as its escape."""
+    """JSON bytes. Integers beyond 64 bits keep their digits and a lone surrogate goes out as its escape. Raises ValueError for
+    what is nested too deep."""
     try:
         return orjson.dumps(value)
     except TypeError:
-        return json.dumps(value, separators=(",", ":")).encode()
+        try:
+            return json.dumps(value, separators=(",", ":")).encode()
+        except RecursionError:
+            raise ValueError("it is nested too deep") from None
 
 
 def loads(content: bytes | str) -> Any:

@@ -16,6 +16,10 @@ class DialectError(ValueError):
     """A request that the dialect cannot express, or an answer that is not of the dialect. The message says which part."""
 
 
+class Interrupted(DialectError):
+    """An answer that did not come to its end, or that the endpoint itself calls failed: asking again may help."""
+
+
 def message(text: str) -> Item:
     """An assistant message."""
     return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}

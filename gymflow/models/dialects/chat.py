@@ -7,6 +7,7 @@ from gymflow.models import wire
 from gymflow.models.base import FinishReason, Item, ModelRequest, ModelResponse, TokenIds
 from gymflow.models.dialects import (
     DialectError,
+    Interrupted,
     finish_of,
     function_call,
     message,
@@ -106,15 +107,15 @@ def decode_response(payload: dict[str, Any]) -> ModelResponse:
     """An answer of `/chat/completions`. Raises DialectError when there is no choice in it."""
     choices = payload.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise DialectError("the answer has no choices")
+        raise Interrupted("the answer has no choices")
     choice = choices[0]
     answer = choice.get("message")
     if not isinstance(answer, dict):
-        raise DialectError("the answer's choice has no message")
+        raise Interrupted("the answer's choice has no message")
     output = decode_answer(answer)
     reason = choice.get("finish_reason")
     if reason in ("error", "abort"):
-        raise DialectError(f"the endpoint broke off: finish_reason {reason!r}")
+        raise Interrupted(f"the endpoint broke off: finish_reason {reason!r}")
     finish = _FINISH.get(reason) or finish_of(output)
     if finish == "stop":
         # Some servers say `stop` beside tool calls, and all of them beside a refusal.

@@ -5,12 +5,15 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
+import orjson
+
 from gymflow.models.base import Item, ModelResponse
 from gymflow.models.dialects import DialectError
 
 Decode = Callable[[dict[str, Any]], ModelResponse]
 _MOST = 2**53
 """Beyond it JSON numbers are not exact, and no token was ever counted."""
+_READ = frozenset({"message", "reasoning", "function_call"})
 _TEXTS = {"function_call": ("call_id", "name", "arguments"), "function_call_output": ("call_id",)}
 
 
@@ -52,6 +55,8 @@ def details(usage: dict[str, Any], name: str) -> dict[str, Any]:
 def _require(item: Item) -> None:
     kind = item["type"]
     _text(kind, "an item's type")
+    if kind not in _READ:
+        _shallow(item, kind)
     for name in _TEXTS.get(kind, ()):
         _text(item.get(name, ""), f"a {kind}'s {name}")
     if kind == "message":
@@ -63,6 +68,14 @@ def _require(item: Item) -> None:
     elif kind == "reasoning":
         for part in (*(item.get("content") or ()), *(item.get("summary") or ())):
             _text(part.get("text", ""), "a reasoning's text")
+
+
+def _shallow(item: Item, kind: str) -> None:
+    """What is kept without being read can be written again."""
+    try:
+        orjson.dumps(item, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError as error:
+        raise DialectError(f"a {kind} cannot be kept: {error}") from error
 
 
 def _text(value: Any, what: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gymflow.models import wire
 from gymflow.models.base import Dialect, Item
-from gymflow.models.dialects import DialectError
+from gymflow.models.dialects import Interrupted
 from gymflow.models.dialects.chat import REASONING_FIELDS
 
 
@@ -18,12 +18,16 @@ class EventStream:
 
     def __init__(self) -> None:
         self._rest = b""
+        self._returned = False
 
     def feed(self, data: bytes) -> Iterator[tuple[bytes, str]]:
-        """Each whole event as its bytes and its data; comments have no data."""
+        """Each whole event as its bytes and its data, lines ended by `\\n`; comments have no data."""
+        if self._returned and data.startswith(b"\n"):
+            data = data[1:]  # the other half of a line end that was cut in two
+        self._returned = data.endswith(b"\r")
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         self._rest += data
-        if b"\r" in self._rest:
-            self._rest = self._rest.replace(b"\r\n", b"\n")
         *events, self._rest = self._rest.split(b"\n\n")
         for event in events:
             lines = [line[5:].lstrip() for line in event.split(b"\n") if line.startswith(b"data:")]
@@ -37,34 +41,39 @@ class Assembler(ABC):
 
     @abstractmethod
     def add(self, event: dict[str, Any]) -> None:
-        """Take one event. Raises DialectError when it reports a failure."""
+        """Take one event. Raises Interrupted when it reports a failure."""
 
     @abstractmethod
     def whole(self) -> dict[str, Any]:
         """What the events amount to."""
 
     def payload(self) -> dict[str, Any]:
-        """The whole answer. Raises DialectError when the stream was cut."""
+        """The whole answer. Raises Interrupted when the stream was cut."""
         if not self.ended:
-            raise DialectError("the stream broke off before the answer was complete")
+            raise Interrupted("the stream broke off before the answer was complete")
         return self.whole()
 
 
 class ResponsesAssembler(Assembler):
-    """The last event of a Responses stream holds the whole response."""
+    """The last event of a Responses stream holds the whole response; where it leaves the output out, its items came before."""
 
     def __init__(self) -> None:
         self._response: dict[str, Any] = {}
+        self._items: list[Item] = []
 
     def add(self, event: dict[str, Any]) -> None:
         kind = event.get("type")
         if kind == "error":
-            raise DialectError(_words(event))
-        if kind in ("response.completed", "response.incomplete", "response.failed"):
+            raise Interrupted(_words(event))
+        if kind == "response.output_item.done":
+            self._items.append(event["item"])
+        elif kind in ("response.completed", "response.incomplete", "response.failed"):
             self._response = event.get("response") or {}
             self.ended = True
 
     def whole(self) -> dict[str, Any]:
+        if self._items and not self._response.get("output"):
+            return {**self._response, "output": self._items}
         return self._response
 
 
@@ -74,13 +83,13 @@ class ChatAssembler(Assembler):
     def __init__(self) -> None:
         self._top: dict[str, Any] = {}
         self._message: Item = {"role": "assistant", "content": None}
-        self._calls: dict[int, Item] = {}
+        self._calls: list[tuple[int, Item]] = []
         self._choice: dict[str, Any] = {"index": 0, "message": self._message, "finish_reason": None}
 
     def add(self, event: dict[str, Any]) -> None:
         if event.get("error"):
-            raise DialectError(_words(event))
-        for name in ("id", "model", "created", "usage", "prompt_token_ids", "system_fingerprint"):
+            raise Interrupted(_words(event))
+        for name in ("id", "model", "created", "usage", "prompt_token_ids", "system_fingerprint", "weight_version"):
             if event.get(name) is not None:
                 self._top[name] = event[name]
         for choice in event.get("choices") or ():
@@ -88,14 +97,14 @@ class ChatAssembler(Assembler):
 
     def whole(self) -> dict[str, Any]:
         if self._calls:
-            self._message["tool_calls"] = [self._calls[index] for index in sorted(self._calls)]
+            self._message["tool_calls"] = [call for _, call in sorted(self._calls, key=lambda one: one[0])]
         return {**self._top, "object": "chat.completion", "choices": [self._choice]}
 
     def _add_choice(self, choice: dict[str, Any]) -> None:
         delta = choice.get("delta") or {}
         for name in ("content", "refusal", *REASONING_FIELDS):
-            if delta.get(name):
-                self._message[name] = (self._message.get(name) or "") + delta[name]
+            if piece := _piece(delta.get(name)):
+                self._message[name] = (self._message.get(name) or "") + piece
         for call in delta.get("tool_calls") or ():
             self._add_call(call)
         if choice.get("token_ids"):
@@ -108,13 +117,31 @@ class ChatAssembler(Assembler):
             self.ended = True
 
     def _add_call(self, delta: Item) -> None:
-        empty = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-        call = self._calls.setdefault(delta.get("index", len(self._calls)), empty)
+        given = delta.get("function") or {}
+        call = self._call(delta.get("index"), delta.get("id"), given.get("name"))
         if delta.get("id"):
             call["id"] = delta["id"]
-        function = delta.get("function") or {}
         for name in ("name", "arguments"):
-            call["function"][name] += function.get(name) or ""
+            piece = given.get(name) or ""
+            call["function"][name] += piece if isinstance(piece, str) else wire.dumps(piece).decode()
+
+    def _call(self, index: Any, identifier: Any, name: Any) -> Item:
+        """The call that a delta adds to. Some servers leave the index out, others give every call the same one; what begins a
+        call names it."""
+        indexed = type(index) is int
+        if indexed:
+            found = next((call for at, call in reversed(self._calls) if at == index), None)
+            begins = bool(found and name and identifier and found["id"] not in ("", identifier))
+        else:
+            last = self._calls[-1][1] if self._calls else None
+            same = (call for _, call in self._calls if call["id"] == identifier)
+            found = next(same, None) if identifier else last
+            begins = bool(found and name and not identifier)
+        if found is not None and not begins:
+            return found
+        call: Item = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+        self._calls.append((index if indexed else len(self._calls), call))
+        return call
 
 
 class MessagesAssembler(Assembler):
@@ -128,7 +155,7 @@ class MessagesAssembler(Assembler):
     def add(self, event: dict[str, Any]) -> None:
         kind, index = event.get("type"), event.get("index", 0)
         if kind == "error":
-            raise DialectError(_words(event))
+            raise Interrupted(_words(event))
         if kind == "message_start":
             self._message = dict(event["message"])
         elif kind == "content_block_start":
@@ -142,11 +169,13 @@ class MessagesAssembler(Assembler):
             self.ended = True
 
     def whole(self) -> dict[str, Any]:
+        if not self._message:
+            raise Interrupted("the stream ended without a message")
         for index, text in self._inputs.items():
             try:
                 self._blocks[index]["input"] = wire.loads(text or "{}")
-            except ValueError as error:
-                raise DialectError(f"the input of a tool call is not JSON: {error}") from error
+            except ValueError:
+                self._blocks[index]["input"] = text  # as the model wrote it: malformed, or cut by the output limit
         return {**self._message, "content": [self._blocks[index] for index in sorted(self._blocks)]}
 
     def _add_delta(self, index: int, delta: Item) -> None:
@@ -167,6 +196,13 @@ ASSEMBLERS: dict[Dialect, type[Assembler]] = {
     "responses": ResponsesAssembler,
     "messages": MessagesAssembler,
 }
+
+
+def _piece(value: Any) -> str:
+    """A piece of text; some servers send parts."""
+    if isinstance(value, list):
+        return "".join(part.get("text") or "" for part in value)
+    return value if isinstance(value, str) else ""
 
 
 def _words(event: dict[str, Any]) -> str:

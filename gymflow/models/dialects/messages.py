@@ -5,7 +5,7 @@ from typing import Any
 from gymflow.contracts.trajectory import Usage
 from gymflow.models import wire
 from gymflow.models.base import FinishReason, Item, ModelRequest, ModelResponse
-from gymflow.models.dialects import DialectError, finish_of, function_call, parts_of, reasoning
+from gymflow.models.dialects import DialectError, Interrupted, finish_of, function_call, parts_of, reasoning
 from gymflow.models.dialects.checked import checked, count, details
 
 DEFAULT_MAX_TOKENS = 8192
@@ -77,7 +77,7 @@ def decode_response(payload: dict[str, Any]) -> ModelResponse:
     """An answer of `/v1/messages`. Raises DialectError when it is none."""
     content = payload.get("content")
     if payload.get("type") == "error" or not isinstance(content, list):
-        raise DialectError("the answer has no content")
+        raise Interrupted("the answer has no content")
     output = decode_blocks(content)
     return ModelResponse(
         output=output,
@@ -100,7 +100,9 @@ def decode_blocks(blocks: list[Item]) -> list[Item]:
             else:
                 output.append({"type": "message", "role": "assistant", "content": [part]})
         elif kind == "tool_use":
-            arguments = wire.dumps(block.get("input") or {}).decode()
+            given = block.get("input") or {}
+            # Text: what was streamed of an input that is no JSON, such as one that the output limit cut.
+            arguments = given if isinstance(given, str) else wire.dumps(given).decode()
             output.append(function_call(block.get("id") or "", block.get("name") or "", arguments))
         elif kind == "thinking":
             thought = reasoning(block.get("thinking") or "")

@@ -4,7 +4,7 @@ from typing import Any
 
 from gymflow.contracts.trajectory import Usage
 from gymflow.models.base import FinishReason, ModelRequest, ModelResponse
-from gymflow.models.dialects import DialectError, finish_of
+from gymflow.models.dialects import Interrupted, finish_of
 from gymflow.models.dialects.checked import checked, count, details
 
 
@@ -40,9 +40,9 @@ def decode_response(payload: dict[str, Any]) -> ModelResponse:
     if payload.get("status") in ("failed", "cancelled") or not isinstance(output, list):
         error = payload.get("error") or {}
         words = error.get("message") if isinstance(error, dict) else str(error)
-        raise DialectError(f"the answer's status is {payload.get('status')!r}: {words or 'no output'}")
+        raise Interrupted(f"the answer's status is {payload.get('status')!r}: {words or 'no output'}")
     if not output and payload.get("status") != "incomplete":
-        raise DialectError("the answer has no output")
+        raise Interrupted("the answer has no output")
     items = [{key: value for key, value in item.items() if value is not None} for item in output]
     return ModelResponse(
         output=items,
