@@ -23,6 +23,7 @@ from gymflow.errors import InputError
 from gymflow.models import wire
 from gymflow.models.base import Dialect, EventSink, ModelError, ModelRequest, ModelResponse, Provider
 from gymflow.models.dialects import DialectError, chat
+from gymflow.models.dialects.checked import label, token_ids
 from gymflow.models.openai import OpenAI
 
 DEAD_FOR_S = 10.0
@@ -47,8 +48,8 @@ class Vllm(Provider):
             )
             for url in urls
         ]
-        self._logprobs_mode: str = spec.parameters.get("logprobs_mode", "raw")
-        self._weight_version: str | None = spec.parameters.get("weight_version")
+        self._logprobs_mode = str(spec.parameters.get("logprobs_mode", "raw"))
+        self._weight_version = label(spec.parameters.get("weight_version"))
         self._end_of_turn: int | None = None
 
     async def open(self) -> None:
@@ -183,8 +184,12 @@ class _Replica(OpenAI):
         status, headers, content = await self.endpoint.send("POST", "/tokenize", wire.dumps(body), beside_version=True)
         if status != 200:
             raise self.endpoint.failure(status, headers, content)
-        tokens: list[int] = self.endpoint.parsed(content)["tokens"]
-        return tokens
+        rendered = self.endpoint.parsed(content).get("tokens")
+        try:
+            return token_ids(rendered)
+        except DialectError as error:
+            words = f"{self.endpoint.shown_url}: /tokenize: {error}"
+            raise ModelError(FailureKind.MODEL_ERROR, words, status=200) from error
 
 
 def _nth_index(ids: list[int], wanted: int, count: int) -> int | None:

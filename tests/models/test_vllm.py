@@ -12,7 +12,8 @@ import pytest
 from aiohttp import web
 
 from gymflow.contracts.model import ModelSpec
-from gymflow.errors import InputError
+from gymflow.contracts.outcome import FailureKind
+from gymflow.errors import InputError, RolloutFailure
 from gymflow.models import EndpointDown, Gateway, Item, ModelClient, ModelRequest
 from gymflow.models.providers import make_provider
 
@@ -164,3 +165,55 @@ async def test_engines_behind_one_server_are_chosen_by_rollout(serve):
 def test_a_server_has_to_be_named():
     with pytest.raises(InputError, match="needs `base_url`"):
         make_provider(ModelSpec(provider="vllm", model="m"))
+
+
+def given_ids(**changed: Any) -> Any:
+    """A server whose answer is sound but for what is changed."""
+    choice = {"message": {"role": "assistant", "content": "ab"}, "finish_reason": "stop", "token_ids": [5, END]}
+    choice |= {"logprobs": {"content": [{"logprob": value} for value in changed.pop("logprobs", [-0.5, -0.1])]}}
+    answer = {"id": "c", "model": "m", "prompt_token_ids": [1, 2], "usage": {}}
+    rendered = changed.pop("rendered", {"tokens": [1, 2]})
+
+    async def handler(request: web.Request) -> web.Response:
+        if request.path == "/tokenize":
+            return web.json_response(rendered)
+        whole = answer | {name: value for name, value in changed.items() if name != "token_ids"}
+        whole["choices"] = [choice | ({"token_ids": changed["token_ids"]} if "token_ids" in changed else {})]
+        return web.json_response(whole)
+
+    return handler
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"token_ids": [5, odd]} for odd in ("a", None, 1.5, True, -1, 2**31, [1])]
+    + [{"prompt_token_ids": [[1, 2]]}, {"prompt_token_ids": ["1", "2"]}]
+    + [{"logprobs": [odd, -0.1]} for odd in (5.0, float("nan"), float("-inf"), "x", True, [0])],
+    ids=repr,
+)
+async def test_ids_and_log_probabilities_that_are_none_fail_the_call(serve, changed):
+    async with Gateway({"policy": vllm(await serve(given_ids(**changed)))}) as gateway:
+        policy = gateway.client("policy")
+        with pytest.raises(RolloutFailure, match=r"is no (token id|log-probability)") as failed:
+            await converse(policy, 1)
+    assert failed.value.kind is FailureKind.MODEL_ERROR
+    assert [(call.status, call.attempts, call.tokens) for call in policy.calls] == [("error", 1, None)]
+
+
+@pytest.mark.parametrize("rendered", [{"count": 3}, {"tokens": "abc"}, {"tokens": [None]}], ids=repr)
+async def test_a_rendering_without_token_ids_fails_the_call(serve, rendered):
+    async with Gateway({"policy": vllm(await serve(given_ids(rendered=rendered)))}) as gateway:
+        with pytest.raises(RolloutFailure, match=r"/tokenize: .*token id") as failed:
+            await converse(gateway.client("policy"), 2)
+    assert failed.value.kind is FailureKind.MODEL_ERROR
+
+
+@pytest.mark.parametrize(("given", "kept"), [(7, "7"), ("step-7", "step-7"), (None, "mine"), ([7], "mine")])
+async def test_a_weight_version_may_be_a_number(serve, given, kept):
+    handler = given_ids(weight_version=given, logprobs=[None, 1e-7])
+    async with Gateway({"policy": vllm(await serve(handler), weight_version="mine")}) as gateway:
+        policy = gateway.client("policy")
+        await converse(policy, 1)
+    tokens = policy.calls[0].tokens
+    assert tokens is not None
+    assert (tokens.weight_version, tokens.logprobs) == (kept, [None, 0.0])

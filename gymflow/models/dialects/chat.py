@@ -16,7 +16,7 @@ from gymflow.models.dialects import (
     reasoning_text,
     refusal,
 )
-from gymflow.models.dialects.checked import checked, count, details
+from gymflow.models.dialects.checked import checked, count, details, label, logprob, token_ids
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Where servers put reasoning text; it is handed back under the name that it came under."""
@@ -275,11 +275,12 @@ def _token_ids(payload: dict[str, Any], choice: dict[str, Any]) -> TokenIds | No
     prompt, completion = payload.get("prompt_token_ids"), choice.get("token_ids")
     if not isinstance(prompt, list) or not isinstance(completion, list):
         return None
-    logprobs: list[float | None] = [
-        entry.get("logprob") for entry in (choice.get("logprobs") or {}).get("content") or ()
-    ]
+    logprobs = [logprob(entry.get("logprob")) for entry in (choice.get("logprobs") or {}).get("content") or ()]
     if logprobs and len(logprobs) != len(completion):
         raise DialectError(f"{len(completion)} token ids but {len(logprobs)} log-probabilities")
     return TokenIds(
-        prompt, completion, logprobs or [None] * len(completion), weight_version=payload.get("weight_version")
+        token_ids(prompt),
+        token_ids(completion),
+        logprobs or [None] * len(completion),
+        weight_version=label(payload.get("weight_version")),
     )

@@ -1,5 +1,7 @@
 """Whether an answer is what its dialect says: an endpoint that sends anything else has failed, and its answer is no model's."""
 
+import math
+import reprlib
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
@@ -13,6 +15,10 @@ from gymflow.models.dialects import DialectError
 Decode = Callable[[dict[str, Any]], ModelResponse]
 _MOST = 2**53
 """Beyond it JSON numbers are not exact, and no token was ever counted."""
+_IDS = 2**31
+"""Vocabularies are smaller by far, and the store keeps ids in 32 bits."""
+_ROUNDING = 1e-3
+"""How far above zero a log-probability may come out where a server computes in half precision."""
 _READ = frozenset({"message", "reasoning", "function_call"})
 _TEXTS = {"function_call": ("call_id", "name", "arguments"), "function_call_output": ("call_id",)}
 
@@ -44,6 +50,30 @@ def count(value: Any) -> int | None:
     if type(value) is float and value.is_integer():
         value = int(value)
     return value if type(value) is int and 0 <= value < _MOST else None
+
+
+def token_ids(values: Any) -> list[int]:
+    """Token ids. Raises DialectError for a list that holds anything else: what was really seen or sampled is then not known."""
+    if type(values) is not list:
+        raise DialectError(f"its token ids are no list but {type(values).__name__}")
+    for position, value in enumerate(values):
+        if type(value) is not int or not 0 <= value < _IDS:
+            raise DialectError(f"{reprlib.repr(value)} at position {position} is no token id")
+    return values
+
+
+def logprob(value: Any) -> float | None:
+    """A log-probability in nats, or None where there is none. Raises DialectError for what is no logarithm of a probability."""
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not -math.inf < value <= _ROUNDING:
+        raise DialectError(f"{reprlib.repr(value)} is no log-probability")
+    return min(float(value), 0.0)
+
+
+def label(value: Any) -> str | None:
+    """A name or a number that an endpoint gives something, as text; None for anything else."""
+    return str(value) if type(value) in (str, int, float) else None
 
 
 def details(usage: dict[str, Any], name: str) -> dict[str, Any]:
