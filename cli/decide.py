@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from cli.choosing import existing_store
+from cli.choosing import existing_store, store_option
 from cli.recording import recording
 from cli.sheets import put_sheets
 from cli.tables import put_table
@@ -48,8 +48,9 @@ def decide_run(
         put_table(console, sheet.columns, sheet.rows)
     agents = {agent for named in place.run(run_id).document.agents.values() for agent in named}
     base = f"{run_id}:{decision.agent}" if len(agents) > 1 else run_id
-    console.print(f"\nnext   {command()} eval run … --decision {decision.decision_id}", soft_wrap=True)
-    console.print(f"       {command()} eval compare {base} latest   says whether the gain came", soft_wrap=True)
+    where = store_option(place)
+    console.print(f"\nnext   {command()} eval run … --decision {decision.decision_id}{where}", soft_wrap=True)
+    console.print(f"       {command()} eval compare {base} latest{where}   says whether the gain came", soft_wrap=True)
 
 
 def _ask(place: Store, run_id: str, choose: str | None, reason: str | None) -> tuple[str, str]:
