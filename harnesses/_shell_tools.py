@@ -151,7 +151,7 @@ class ShellTools:
             content = await self._sandbox.get(path, max_bytes=READ_BYTES)
         except FileNotFoundError:
             raise _Refused(f"there is no file {path}") from None
-        except (IsADirectoryError, UnsafePath, TooLarge, PermissionError, NotADirectoryError) as error:
+        except (OSError, UnsafePath, TooLarge) as error:
             raise _Refused(f"{path} cannot be read: {_reason(error)}") from None
         try:
             return content.decode()
@@ -188,9 +188,11 @@ def _encodable(text: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    return {"IsADirectoryError": "it is a folder", "NotADirectoryError": "a part of it is not a folder"}.get(
-        type(error).__name__, str(error) or type(error).__name__
-    )
+    if isinstance(error, IsADirectoryError):
+        return "it is a folder"
+    if isinstance(error, NotADirectoryError):
+        return "a part of it is not a folder"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
 
 
 def _ending(result: ExecResult, timeout_s: float) -> str:

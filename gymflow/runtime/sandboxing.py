@@ -142,7 +142,7 @@ class EpisodeSandbox(Sandbox):
             whole = await self._archive(() if "workspace" in self._collects else NOT_WORK)
         except (FileNotFoundError, NotADirectoryError):
             return {}, [Gap(code="no_workspace", detail=f"{self.spec.workdir} is no longer a folder")]
-        except TooLarge as error:
+        except (TooLarge, OSError) as error:
             return {}, [Gap(code="no_workspace", detail=str(error))]
         except StopEpisode as stop:
             return {}, [Gap(code="no_workspace", detail=f"the sandbox was gone: {stop}")]

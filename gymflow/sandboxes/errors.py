@@ -1,5 +1,8 @@
 """What can go wrong with a sandbox. A command's own failure is never an exception; infrastructure never a return code."""
 
+import errno
+import os
+
 from gymflow.contracts.outcome import FailureKind
 from gymflow.errors import InputError, RolloutFailure
 
@@ -38,3 +41,20 @@ class UnsafePath(ValueError):
 
 class TooLarge(ValueError):
     """A file, folder or archive exceeds the size or the number of entries that the caller allowed."""
+
+
+def file_error(number: int, path: str) -> Exception:
+    """What an errno means for a file operation inside: how the sandbox has its files, never that the sandbox itself failed."""
+    match number:
+        case errno.EFBIG:
+            return TooLarge(f"{path} is larger than allowed")
+        case errno.EINVAL | errno.ENXIO:
+            return UnsafePath(f"{path} is not a regular file")
+        case _:
+            return OSError(number, os.strerror(number), path)
+
+
+def said_error(said: str, path: str) -> OSError | None:
+    """The same out of what a command wrote, where it names such a reason."""
+    reasons = (errno.ENOSPC, errno.EDQUOT, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EROFS)
+    return next((OSError(number, os.strerror(number), path) for number in reasons if os.strerror(number) in said), None)

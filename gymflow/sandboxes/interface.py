@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from gymflow.contracts.sandbox import ExecOutcome, Network, SandboxLimits, SandboxSpec
-from gymflow.sandboxes.errors import SandboxError, SandboxUnsupported, TooLarge
+from gymflow.sandboxes.errors import SandboxError, SandboxUnsupported, TooLarge, said_error
 from gymflow.sandboxes.labels import is_orphan
 
 Isolation = Literal["full", "weak", "none"]
@@ -153,15 +153,16 @@ class Sandbox(ABC):
     async def put(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
         """Write a file, folders above it included; what stood at its path is replaced, a link not followed.
 
-        Raises IsADirectoryError.
+        Raises IsADirectoryError, and OSError with the errno for what else the sandbox's files do not allow: a full disk
+        (ENOSPC), a name that is too long, a loop of links, no right to write there.
         """
 
     @abstractmethod
     async def get(self, path: str, *, max_bytes: int = GET_BYTES) -> bytes:
-        """Read a regular file. Raises FileNotFoundError, IsADirectoryError, UnsafePath, TooLarge."""
+        """Read a regular file. Raises FileNotFoundError, IsADirectoryError, UnsafePath, TooLarge, OSError as `put`."""
 
     async def put_archive(self, path: str, archive: bytes) -> None:
-        """Unpack a tar archive (see `archive.pack`) into a folder, which is made where it lacks."""
+        """Unpack a tar archive (see `archive.pack`) into a folder, which is made where it lacks. Raises OSError as `put`."""
         from gymflow.sandboxes.archive import checked
 
         target = shlex.quote(self.resolve(path))
@@ -169,6 +170,8 @@ class Sandbox(ABC):
             f"mkdir -p {target} && tar -x -o -f - -C {target}", stdin=checked(archive), timeout_s=300
         )
         if not result.ok:
+            if error := said_error(result.text(), path):
+                raise error
             raise SandboxError(f"could not unpack into {path}: {result.text().strip()[:400]}")
 
     async def get_archive(
@@ -193,6 +196,8 @@ class Sandbox(ABC):
         if probe.truncated or probe.outcome == "output_limit":
             raise TooLarge(f"{path} holds more than {max_bytes} bytes")
         if not probe.ok and not probe.stdout:
+            if error := said_error(probe.text(), path):
+                raise error
             raise SandboxError(f"could not read {path}: {probe.text().strip()[:400]}")
         return normalised(probe.stdout, max_bytes=max_bytes, max_files=max_files, exclude=exclude)
 

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from gymflow.sandboxes.errors import SandboxError, TooLarge, UnsafePath
+from gymflow.sandboxes.errors import SandboxError, TooLarge, UnsafePath, said_error
 from gymflow.sandboxes.interface import GET_BYTES, ExecResult, Sandbox
 
 MARK = "GYMFLOW_EXEC"
@@ -12,7 +12,7 @@ ENTER = 'cd "$1" || exit 126; shift; exec "$@"'
 """Runs a command in a folder; a folder that is not there is 126, as a file that cannot be run."""
 
 PUT = """
-p=$1; t="$p.$$.part"; d=${p%/*}
+p=$1; d=${p%/*}; t="$d/.gymflow-$$.part"
 if [ -d "$p" ] && [ ! -L "$p" ]; then exit 41; fi
 mkdir -p -- "${d:-/}" && cat >"$t" && chmod "$2" "$t" || { rm -f -- "$t"; exit 42; }
 if [ -L "$p" ]; then rm -f -- "$p"; fi
@@ -67,6 +67,8 @@ class ShellSandbox(Sandbox):
             case 41:
                 raise IsADirectoryError(path)
             case _:
+                if error := said_error(result.text(), path):
+                    raise error
                 raise SandboxError(f"could not write {path}: {result.text().strip()[:400] or result.outcome}")
 
     async def get(self, path: str, *, max_bytes: int = GET_BYTES) -> bytes:
@@ -84,4 +86,6 @@ class ShellSandbox(Sandbox):
             case 44:
                 raise FileNotFoundError(path)
             case _:
+                if error := said_error(result.text(), path):
+                    raise error
                 raise SandboxError(f"could not read {path}: {result.text().strip()[:400] or result.outcome}")

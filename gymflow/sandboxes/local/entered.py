@@ -10,6 +10,7 @@ from typing import Any
 
 from gymflow.sandboxes.errors import SandboxError
 from gymflow.sandboxes.labels import start_time
+from gymflow.sandboxes.local import seccomp
 from gymflow.sandboxes.local.files import FileSandbox
 from gymflow.sandboxes.local.gateway import GATEWAY_PORT, serve_gateway
 
@@ -52,7 +53,10 @@ class EnteredSandbox(FileSandbox):
 
     def place(self) -> dict[str, Any]:
         uid, gid = self._identity
-        return {"enter": self.id, "uid": uid, "gid": gid}
+        place: dict[str, Any] = {"enter": self.id, "uid": uid, "gid": gid}
+        if self.spec.network != "open" and (code := seccomp.program()):
+            place["seccomp"] = code.hex()
+        return place
 
     def environment(self) -> Mapping[str, str]:
         return self._environment

@@ -2,12 +2,11 @@
 
 import asyncio
 import errno
-import os
 from collections.abc import Sequence
 from typing import Any
 
 from gymflow.sandboxes.archive import checked, normalised
-from gymflow.sandboxes.errors import SandboxError, TooLarge, UnsafePath
+from gymflow.sandboxes.errors import SandboxError, TooLarge, file_error
 from gymflow.sandboxes.interface import GET_BYTES, GET_FILES, KEEP_BYTES, ExecResult
 from gymflow.sandboxes.local.running import KILLED
 from gymflow.sandboxes.local.spawned import SpawnedSandbox
@@ -31,9 +30,11 @@ class FileSandbox(SpawnedSandbox):
                 raise SandboxError(f"{request['do']} {request['path']}: no answer for {FILE_S:.0f} s")
             end = running.child.exited.result()
             if end.error == "files":
-                raise _file_error(end.errno, request)
+                raise file_error(end.errno, request["path"])
             if end.exit_code == KILLED:
                 await self.confirm()
+                if running.outcome(end).outcome == "oom":
+                    raise file_error(errno.ENOMEM, request["path"])
             if end.error == "enter" or end.error == "cgroup":
                 raise self.lost()
             if end.error or end.exit_code:
@@ -65,20 +66,3 @@ class FileSandbox(SpawnedSandbox):
     def inside(self, path: str) -> str:
         """A path as commands see it."""
         return self.resolve(path)
-
-
-def _file_error(number: int, request: dict[str, Any]) -> Exception:
-    path = request["path"]
-    match number:
-        case errno.ENOENT:
-            return FileNotFoundError(path)
-        case errno.EISDIR:
-            return IsADirectoryError(path)
-        case errno.ENOTDIR:
-            return NotADirectoryError(path)
-        case errno.EFBIG:
-            return TooLarge(f"{path} is larger than allowed")
-        case errno.EINVAL | errno.ENXIO:
-            return UnsafePath(f"{path} is not a regular file")
-        case _:
-            return PermissionError(number, os.strerror(number), path) if number in (errno.EACCES, errno.EROFS, errno.EPERM) else SandboxError(f"{request['do']} {path}: {os.strerror(number)}")  # fmt: skip

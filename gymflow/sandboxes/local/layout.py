@@ -1,6 +1,6 @@
 """What a local sandbox sees: a read-only system, an own /tmp, /home and workdir in memory, and nothing else of this machine.
 
-Everything that can be written lies in one memory file system, so one size bounds it and nothing is left on a disk.
+What can be written lies in two memory file systems, `/` and /dev/shm, whose sizes together are the disk's: nothing is left on a disk.
 """
 
 import os
@@ -17,6 +17,8 @@ from pathlib import Path
 from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.sandboxes.errors import SandboxUnavailable
 from gymflow.sandboxes.interface import Mount
+from gymflow.sandboxes.local import seccomp
+from gymflow.sandboxes.local.limits import Bounds
 
 SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr")
 CONFIGURATION = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ssl/certs", "ca-certificates")
@@ -25,6 +27,8 @@ OWN = frozenset(
 )
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 VENV = "/opt/venv"
+SHARED_BYTES = 64 << 20
+"""Of the disk at most this much, and at most a quarter of it, is /dev/shm."""
 HIDDEN = ("gymflow", "cli", "flows", "tasks")
 """Packages of an installed gymflow: they hold the hidden tests and answers of the shipped environments."""
 
@@ -157,11 +161,14 @@ def _namespaces(arguments: Arguments, spec: SandboxSpec) -> None:
         arguments.add("--disable-userns")
     arguments.add("--uid", str(uid), "--gid", str(uid), "--hostname", "sandbox", "--cap-drop", "ALL")
     arguments.add("--die-with-parent", "--new-session")
+    if spec.network != "open" and (code := seccomp.program()):
+        arguments.add("--seccomp", arguments.data(code))
 
 
 def _root(arguments: Arguments, spec: SandboxSpec, rootfs: Path | None) -> None:
-    disk = spec.limits.disk_mib
-    arguments.add(*(("--size", str(disk << 20)) if disk else ()), "--tmpfs", "/")
+    disk = Bounds.of(spec.limits).disk_mib << 20
+    shared = min(disk // 4, SHARED_BYTES)
+    arguments.add("--size", str(disk - shared), "--tmpfs", "/")
     for source, target, link in _system(rootfs):
         if link is not None:
             arguments.add("--symlink", link, target)
@@ -178,7 +185,9 @@ def _root(arguments: Arguments, spec: SandboxSpec, rootfs: Path | None) -> None:
         arguments.file("/etc/nsswitch.conf", b"passwd: files\ngroup: files\nhosts: files dns\n")
     if spec.network == "open" and Path("/etc/resolv.conf").exists():
         arguments.file("/etc/resolv.conf", Path("/etc/resolv.conf").read_bytes())
-    arguments.add("--proc", "/proc", "--dev", "/dev")
+    # bubblewrap's /dev is a file system of its own, without a bound.
+    arguments.add("--proc", "/proc", "--dev", "/dev", "--size", str(shared), "--perms", "1777", "--tmpfs", "/dev/shm")
+    arguments.add("--remount-ro", "/dev")
     arguments.add("--perms", "1777", "--dir", "/tmp", "--dir", home, "--dir", spec.workdir, "--dir", "/run")
 
 
@@ -219,4 +228,4 @@ def _interpreter(arguments: Arguments) -> None:
             arguments.add("--symlink", f"{base}/bin/python3", f"{VENV}/bin/{name}")
         arguments.read_only(site, seen)
     for name in hidden:
-        arguments.add("--tmpfs", f"{seen}/{name}")
+        arguments.add("--tmpfs", f"{seen}/{name}", "--remount-ro", f"{seen}/{name}")

@@ -8,6 +8,8 @@ from gymflow.sandboxes.local import cgroups
 
 MEMORY_MIB = 2048
 PROCESSES = 256
+OWN_PROCESSES = 4
+"""bubblewrap, the first process, and for a command the one that waits for it: they count in a control group, but not for who works there."""
 OPEN_FILES = 4096
 
 
@@ -18,11 +20,13 @@ class Bounds:
     cpus: float | None
     memory_mib: int
     processes: int
-    disk_mib: int | None
+    disk_mib: int
+    """By default half of the memory: what is written lies there, and a full disk is to be that, not out of memory."""
 
     @classmethod
     def of(cls, limits: SandboxLimits) -> "Bounds":
-        return cls(limits.cpus, limits.memory_mib or MEMORY_MIB, limits.processes or PROCESSES, limits.disk_mib)
+        memory_mib = limits.memory_mib or MEMORY_MIB
+        return cls(limits.cpus, memory_mib, limits.processes or PROCESSES, limits.disk_mib or max(4, memory_mib // 2))
 
     def group(self, name: str) -> cgroups.Cgroup | None:
         """A control group with these limits, or None where rlimits have to do."""
@@ -33,17 +37,16 @@ class Bounds:
             cgroups.group_name(name),
             cpus=self.cpus,
             memory_mib=self.memory_mib if "memory" in tree.controllers else None,
-            processes=self.processes if "pids" in tree.controllers else None,
+            processes=self.processes + OWN_PROCESSES if "pids" in tree.controllers else None,
         )
 
     def rlimits(self) -> list[tuple[int, int]]:
         """Resource limits of each process. Without a memory group the address space is bounded instead."""
         tree = cgroups.detect()
         limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, OPEN_FILES)]
-        if self.disk_mib is not None:
-            limits.append((resource.RLIMIT_FSIZE, self.disk_mib << 20))
+        limits.append((resource.RLIMIT_FSIZE, self.disk_mib << 20))
         if tree is None or "memory" not in tree.controllers:
             limits.append((resource.RLIMIT_AS, self.memory_mib << 20))
         if tree is None or "pids" not in tree.controllers:
-            limits.append((resource.RLIMIT_NPROC, self.processes))
+            limits.append((resource.RLIMIT_NPROC, self.processes + OWN_PROCESSES))
         return limits

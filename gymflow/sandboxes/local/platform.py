@@ -31,7 +31,7 @@ def bubblewrap() -> Bubblewrap | str:
         return "bubblewrap is not installed (Debian, Ubuntu: apt install bubblewrap)"
     shown = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=PROBE_S)
     options = frozenset(word for word in (shown.stdout + shown.stderr).split() if word.startswith("--"))
-    if missing := {"--size", "--perms", "--json-status-fd"} - options:
+    if missing := {"--size", "--perms", "--json-status-fd", "--as-pid-1"} - options:
         return f"{path} is too old: it lacks {', '.join(sorted(missing))} (0.6 has them)"
     uid, gid = host_identity()
     tried = subprocess.run(

@@ -15,6 +15,9 @@ from gymflow.sandboxes.local.output import Stream
 from gymflow.sandboxes.local.spawner import Child, Spawner
 from gymflow.sandboxes.local.state import Entry
 
+FIRST = "trap '' CHLD; exec cat"
+"""Whoever ignores the end of children has the kernel bury them, also those that were left to number 1."""
+
 
 class LocalSandbox(EnteredSandbox):
     """Namespaces made by bubblewrap."""
@@ -38,10 +41,11 @@ class LocalSandbox(EnteredSandbox):
         problems = Stream(4096, lambda _: None)
         source, self._stdin = os.pipe2(os.O_CLOEXEC)
         try:
-            arguments.add("--info-fd", arguments.descriptor(info.write_fd))
+            # As number 1 it is out of reach for `kill -9 -1` inside.
+            arguments.add("--as-pid-1", "--info-fd", arguments.descriptor(info.write_fd))
             packed = arguments.packed()
             request: dict[str, Any] = {
-                "argv": [tool, "--args", packed, "/bin/cat"],
+                "argv": [tool, "--args", packed, "/bin/sh", "-c", FIRST],
                 "env": {},
                 "cwd": "/",
                 "join": self.group.join if self.group else [],

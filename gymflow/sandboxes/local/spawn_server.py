@@ -8,7 +8,7 @@ rest are the child's. Answers are packets of JSON: `{"id", "error", "errno"}`, `
 """
 
 # Plain system calls: this code runs in forked children and in other namespaces.
-# ruff: noqa: PTH102, PTH103, PTH105, PTH106, PTH108, PTH112, PTH114, PTH116, PTH118, PTH120, PTH123
+# ruff: noqa: PTH102, PTH103, PTH105, PTH106, PTH108, PTH112, PTH114, PTH116, PTH118, PTH120, PTH123, PTH208
 import contextlib
 import ctypes
 import errno
@@ -33,6 +33,9 @@ NAMESPACES = {"user": 0x10000000, "mnt": 0x00020000, "pid": 0x20000000, "net": 0
 NS_GET_PARENT = 0xB702
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 1, 24, 38, 47
 SYS_CAPSET = {"x86_64": 126, "aarch64": 91}
+SYS_KEYCTL = {"x86_64": 250, "aarch64": 219}
+KEYCTL_JOIN_SESSION_KEYRING, KEYCTL_SETPERM, SESSION_KEYRING = 1, 5, -3
+PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x00020000, 4096, 16384, 1 << 18
 LANDLOCK = {"create": 444, "add": 445, "restrict": 446}
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -68,6 +71,7 @@ def main() -> None:
     sys.dont_write_bytecode = True
     # A child that has entered a sandbox can import nothing any more, not even to warn.
     warnings.simplefilter("ignore")
+    leave_keyring()
     control = socket.socket(fileno=int(sys.argv[1]))
     wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -267,7 +271,8 @@ class Child:
 
     def supervise(self, control: socket.socket) -> int:
         """A process that joins a pid namespace is not in it, its children are: fork once more and report on that one."""
-        pid = os.fork()
+        with step("fork"):
+            pid = os.fork()
         if pid == 0:
             self.parent = 0  # seen from inside the namespace
             self.die_with_parent()
@@ -286,6 +291,8 @@ class Child:
             with step("privileges"):
                 if request.get("drop", True):
                     drop_privileges()
+                if request.get("seccomp"):
+                    filter_calls(bytes.fromhex(request["seccomp"]))
             if "files" in request:
                 opened = FILE_OPERATIONS[request["files"]["do"]](request["files"])
                 self.server.send({"id": request["id"], "status": 0}, [] if opened is None else [opened.fileno()])
@@ -401,6 +408,29 @@ def forbid_user_namespaces() -> None:
     os.close(setting)
 
 
+def leave_keyring() -> None:
+    """Children inherit the session's keyring, with whatever tokens and tickets the login put there: an empty one instead, in
+    which nobody can leave anything for another."""
+    call = SYS_KEYCTL[os.uname().machine]
+    try:
+        syscall(LIBC.syscall(call, KEYCTL_JOIN_SESSION_KEYRING, None))
+        syscall(LIBC.syscall(call, KEYCTL_SETPERM, SESSION_KEYRING, 0))
+    except OSError as error:
+        if error.errno not in (
+            errno.ENOSYS,
+            errno.EPERM,
+        ):  # a kernel that has none, or a filter that keeps all of us from them
+            raise
+
+
+def filter_calls(program: bytes) -> None:
+    """Let a seccomp program (see `seccomp.py`) decide about every system call from here on."""
+    held = ctypes.create_string_buffer(program, len(program))
+    # struct sock_fprog: number of instructions, padding, address
+    described = (len(program) // 8).to_bytes(8, "little") + ctypes.addressof(held).to_bytes(8, "little")
+    syscall(LIBC.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, described, 0, 0))
+
+
 def drop_privileges() -> None:
     """No capability now, none to be had later."""
     syscall(LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -440,7 +470,8 @@ def restrict(rules: Request) -> None:
 
 
 def put_file(request: Request) -> None:
-    path, temporary = request["path"], f"{request['path']}.{os.getpid()}.part"
+    path = request["path"]
+    temporary = os.path.join(os.path.dirname(path), f".gymflow-{os.getpid()}.part")
     if os.path.isdir(path) and not os.path.islink(path):
         raise IsADirectoryError(errno.EISDIR, path)
     os.makedirs(os.path.dirname(path) or "/", exist_ok=True)
@@ -478,6 +509,8 @@ def copy(source: int, target: int, limit: int) -> int:
 
 
 def put_archive(request: Request) -> None:
+    # Of a path that a kernel takes (4096 bytes), each folder may be one letter; tarfile makes them by recursion.
+    sys.setrecursionlimit(10_000)
     os.makedirs(request["path"], exist_ok=True)
     with open(0, "rb") as source, tarfile.open(fileobj=source, mode="r:") as tar:
         tar.extractall(request["path"], filter="data")
@@ -493,6 +526,14 @@ class Padded:
         return self.source.read(size).ljust(size, b"\0")
 
 
+def listed(folder: str) -> list[str]:
+    """The names in a folder; none where it cannot be read: no longer there, no right to it, a path that is too long."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
 def get_archive(request: Request) -> None:
     root, left, files = request["path"], request["max_bytes"], 0
     if not os.path.isdir(root):
@@ -500,14 +541,16 @@ def get_archive(request: Request) -> None:
         raise NotADirectoryError(errno.ENOTDIR, root)
     excluded = frozenset(request["exclude"])
     with open(1, "wb") as sink, tarfile.open(fileobj=sink, mode="w|", format=tarfile.PAX_FORMAT) as tar:
-        for top, folders, names in os.walk(root):
-            folders[:] = sorted(set(folders) - excluded)
-            for name in sorted(set(names) | set(folders)):
+        waiting = [""]
+        while waiting:  # not `os.walk`, whose recursion ends where an agent's folders go on
+            below = waiting.pop()
+            for name in listed(os.path.join(root, below)):
                 if name in excluded:
                     continue
-                path = os.path.join(top, name)
+                inner = os.path.join(below, name)
+                path = os.path.join(root, inner)
                 try:
-                    member = tar.gettarinfo(path, os.path.relpath(path, root))
+                    member = tar.gettarinfo(path, inner)
                 except OSError:
                     continue
                 if member is None or not (member.isreg() or member.issym() or member.isdir() or member.islnk()):
@@ -518,6 +561,8 @@ def get_archive(request: Request) -> None:
                     raise OSError(errno.EFBIG, root)
                 if not member.isreg():
                     tar.addfile(member)
+                    if member.isdir():
+                        waiting.append(inner)
                     continue
                 with contextlib.suppress(PermissionError), open(path, "rb") as source:
                     tar.addfile(member, Padded(source))

@@ -98,7 +98,10 @@ class SpawnedSandbox(Sandbox):
         variables = {**self.environment(), **(env or {}), MARK: mark}
         request, stdin = self.request(argv_of(command), env=variables, cwd=self.resolve(cwd or ""), stdin=stdin)
         async with self._child(request, mark, stdin=stdin, keep_bytes=keep_bytes) as running:
-            result = await running.result(timeout_s)
+            try:
+                result = await running.result(timeout_s)
+            except SandboxLost as error:
+                raise self.lost() from error
         if (result.exit_code == KILLED and result.outcome in ("killed", "oom")) or (
             result.exit_code and self._init_is_dead()
         ):
@@ -114,7 +117,7 @@ class SpawnedSandbox(Sandbox):
         # A namespace's first process is seen to be dead a moment later than those that die with it.
         for _ in range(CONFIRMATIONS if self.entry.init is not None else 0):
             if self._init_is_dead():
-                break
+                raise self.lost()
             await asyncio.sleep(0.01)
         self.require()
 
