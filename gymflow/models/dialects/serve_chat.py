@@ -175,7 +175,7 @@ def encode_stream(response: ModelResponse, model: str) -> Iterator[bytes]:
 
 def encode_error(status: int, words: str, code: str | None = None) -> dict[str, Any]:
     """An error in the shape that OpenAI's clients read."""
-    kind = "invalid_request_error" if status < 500 else "server_error"
+    kind = "rate_limit_error" if status == 429 else "invalid_request_error" if status < 500 else "server_error"
     return {"error": {"message": words, "type": kind, "param": None, "code": code}}
 
 
