@@ -92,14 +92,16 @@ class Front:
             "-m",
             "gymflow.models.front_worker",
             str(self._backend),
-            self._secret,
             *map(str, descriptors),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             pass_fds=descriptors,
             start_new_session=True,  # the terminal's Ctrl-C is for the gateway, which drains
         )
-        assert self._process.stdout is not None
+        assert self._process.stdin is not None and self._process.stdout is not None
+        send(
+            self._process.stdin, {"secret": self._secret}
+        )  # not among the arguments, which every user of the machine can read
         async with asyncio.timeout(START_TIMEOUT_S):
             if await receive(self._process.stdout) is None:
                 raise OSError(f"the gateway's process did not start: {await self._reap()}")
@@ -136,7 +138,10 @@ class Front:
             elif "error" in message:
                 answer.set_exception(error_of(message["error"]))
             else:
-                answer.set_result(response_of(message["response"]))
+                try:
+                    answer.set_result(response_of(message["response"]))
+                except (TypeError, ValueError, KeyError) as error:
+                    answer.set_exception(error)
 
     async def _reap(self) -> str:
         """How the process ended; it is made to."""

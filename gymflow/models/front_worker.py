@@ -1,4 +1,4 @@
-"""The process in front of a gateway under many streams: `python -m gymflow.models.front_worker BACKEND SECRET FD…`.
+"""The process in front of a gateway under many streams: `python -m gymflow.models.front_worker BACKEND FD…`.
 
 It accepts the callers' connections and passes every request on to the gateway. Where that is about to stream an endpoint's answer,
 it has this process make the attempt, so that no event goes through the gateway's own loop. It ends with its parent.
@@ -160,6 +160,9 @@ class Front:
             self._tell({"attempt": number, "error": error_json(error)})
         except InputError as error:
             self._tell({"attempt": number, "error": error_json(ModelError(FailureKind.MODEL_ERROR, str(error)))})
+        except Exception as error:  # a fault of ours, of which the gateway has to hear: it would wait for ever
+            words = f"the answer broke the gateway: {type(error).__name__}: {error}"
+            self._tell({"attempt": number, "error": error_json(ModelError(FailureKind.MODEL_ERROR, words))})
         else:
             self._tell({"attempt": number, "response": response_json(response)})
 
@@ -186,15 +189,17 @@ def _told(secrets: dict[str, str], scheme: str, name: str) -> str:
     return secrets[f"{scheme}:{name}"]
 
 
-async def main(backend: str, secret: str, descriptors: list[int]) -> None:
-    """Serve until the parent closes our standard input."""
+async def main(backend: str, descriptors: list[int]) -> None:
+    """Serve until the parent closes our standard input, on which it first tells its secret."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(1, "wb"))
     control = asyncio.StreamWriter(transport, protocol, None, loop)
     sys.stdout = sys.stderr
-    front = Front(backend, secret, control)
+    if (told := await receive(reader)) is None:
+        return
+    front = Front(backend, told["secret"], control)
     app = web.Application(client_max_size=MAX_BODY)
     app.router.add_route("*", "/{path:.*}", front.handle)
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
@@ -208,4 +213,4 @@ async def main(backend: str, secret: str, descriptors: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2], [int(number) for number in sys.argv[3:]]))
+    asyncio.run(main(sys.argv[1], [int(number) for number in sys.argv[2:]]))

@@ -79,8 +79,8 @@ class Gateway:
 
     @property
     def waiting_for(self) -> dict[str, str]:
-        """The models whose endpoints are out of reach now, by name, with the reason; their calls wait."""
-        reasons = {name: upstream.health.reason for name, upstream in self._upstreams.items()}
+        """The models whose endpoints are out of reach now or have asked for a pause, by name, with the reason; their calls wait."""
+        reasons = {name: upstream.waits_for for name, upstream in self._upstreams.items()}
         return {name: reason for name, reason in reasons.items() if reason is not None}
 
     def identities(self) -> dict[str, ModelIdentity]:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from gymflow.contracts.outcome import FailureKind
 from gymflow.errors import RunIncomplete
-from gymflow.models.base import ModelError
+from gymflow.models.base import ContextOverflow, ModelError
 
 PROBE_TIMEOUT_S = 5.0
 _DOUBTFUL_STATUS = frozenset({401, 502, 503, 504})
@@ -25,12 +25,20 @@ class Health:
 
     A call that does not reach it, or three in a row that time out or that a proxy answers for it, pause it: calls wait while one
     prober asks whether it is back. After `unreachable_s` everyone who waits gets `EndpointDown`; at once where the endpoint refuses
-    the key or the model in call after call, which no waiting mends.
+    the key or the model in call after call, which no waiting mends. What it refuses may be what was asked, by one caller again and
+    again: so it counts as refusing all only when it refuses the smallest call, too.
     """
 
-    def __init__(self, name: str, probe: Callable[[], Awaitable[None]], unreachable_s: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        probe: Callable[[], Awaitable[None]],
+        smallest_call: Callable[[], Awaitable[object]],
+        unreachable_s: float,
+    ) -> None:
         self._name = name
         self._probe = probe
+        self._smallest_call = smallest_call
         self._unreachable_s = unreachable_s
         self._doubts = 0
         self._refusals = 0
@@ -74,9 +82,24 @@ class Health:
         self._refusals += 1
         if self._refusals < (_REFUSED_IN_A_ROW_LATER if self._answered else _REFUSED_IN_A_ROW):
             return False
-        self._down = EndpointDown(f"model {self._name!r} refuses every call: {error.message}")
-        self._down.__cause__ = error
+        self._prober = asyncio.create_task(self._try())
         return True
+
+    async def _try(self) -> None:
+        """Find out whether it refuses every call, or only those that were made."""
+        try:
+            async with asyncio.timeout(PROBE_TIMEOUT_S):
+                await self._smallest_call()
+            self.succeeded()
+        except ModelError as error:
+            if error.status in _REFUSAL_STATUS:
+                self._down = EndpointDown(f"model {self._name!r} refuses every call: {error.message}")
+                self._down.__cause__ = error
+        except (ContextOverflow, TimeoutError):
+            pass  # which is no refusal
+        finally:
+            self._refusals = 0
+            self._prober = None
 
     async def close(self) -> None:
         """End the prober."""

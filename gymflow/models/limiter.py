@@ -3,10 +3,17 @@
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Hashable
+from dataclasses import dataclass
 from math import inf
 
 DECREASE = 0.7
 """Factor on the limit when the endpoint says that it is overloaded."""
+CLOSED_AT_MOST_S = 60.0
+"""An endpoint that asks for a longer pause is asked again after this one: what held for one call need not hold for the next."""
+
+
+class Closed(Exception):
+    """The endpoint has asked for a longer pause than the call can wait."""
 
 
 class Limiter:
@@ -20,23 +27,44 @@ class Limiter:
         self.maximum = inf if maximum is None else float(maximum)
         self.limit = self.maximum
         self.in_flight = 0
-        self._waiting: OrderedDict[Hashable, deque[asyncio.Future[None]]] = OrderedDict()
+        self._waiting: OrderedDict[Hashable, deque[_Waiter]] = OrderedDict()
         self._decreased_at = -inf
-        self._closed_until = -inf
+        self._closed_at = self._closed_until = 0.0
+        self._closed_s = 0.0
+        self.reason = ""
+        """Why the endpoint was closed last, in its own words."""
 
-    async def acquire(self, owner: Hashable) -> None:
-        """Wait for a slot; every return is answered by one `release`."""
+    async def acquire(self, owner: Hashable, patience_s: float = inf) -> float:
+        """Wait for a slot, which is to be given back by `release`; seconds of the wait during which the endpoint was closed.
+
+        Raises Closed as soon as those are known to come to `patience_s`; time in the queue alone is never too long.
+        """
+        loop = asyncio.get_running_loop()
         if not self._waiting and self._open():
             self.in_flight += 1
-            return
-        future = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(owner, deque()).append(future)
+            return 0.0
+        before = self._closed_by(loop.time())
+        if self._closed_by(self._closed_until) - before >= patience_s:
+            raise Closed
+        waiter = _Waiter(loop.create_future(), before + patience_s)
+        self._waiting.setdefault(owner, deque()).append(waiter)
         try:
-            await future
+            await waiter.slot
         except asyncio.CancelledError:
-            if not future.cancelled():
+            if not waiter.slot.cancelled() and waiter.slot.exception() is None:
                 self.release()
             raise
+        return self._closed_by(loop.time()) - before
+
+    @property
+    def closed(self) -> bool:
+        """Whether no call may begin now, because the endpoint asked for a pause."""
+        return self._closed_until > 0.0 and asyncio.get_running_loop().time() < self._closed_until
+
+    @property
+    def pause_s(self) -> float:
+        """How long that pause is, from its begin to its end; 0 where there is none."""
+        return self._closed_until - self._closed_at if self.closed else 0.0
 
     def release(self) -> None:
         """Give the slot back."""
@@ -49,28 +77,55 @@ class Limiter:
             self.limit = min(self.maximum, self.limit + 1 / self.limit)
             self._admit()
 
-    def overloaded(self, started_at: float, retry_after_s: float | None = None) -> None:
+    def overloaded(self, started_at: float, retry_after_s: float | None = None, reason: str = "") -> None:
         """The endpoint refused a call begun at `started_at` (loop time) for want of capacity; with `retry_after_s` no call
-        begins before that time is over."""
+        begins before that time is over, or `CLOSED_AT_MOST_S`."""
         loop = asyncio.get_running_loop()
+        now = loop.time()
         if started_at > self._decreased_at:
-            self._decreased_at = loop.time()
+            self._decreased_at = now
             self.limit = max(1.0, min(self.limit, float(self.in_flight)) * DECREASE)
-        if retry_after_s:
-            self._closed_until = max(self._closed_until, loop.time() + retry_after_s)
-            loop.call_later(retry_after_s, self._admit)
+        pause = min(retry_after_s or 0.0, CLOSED_AT_MOST_S)
+        if now + pause > max(now, self._closed_until):
+            self._closed_s = self._closed_by(now)
+            self._closed_at, self._closed_until, self.reason = now, now + pause, reason
+            self._give_up()
+            loop.call_later(pause, self._admit)
+
+    def _closed_by(self, time: float) -> float:
+        """Seconds for which the endpoint will have been closed at a time, in all."""
+        return self._closed_s + max(0.0, min(time, self._closed_until) - self._closed_at)
+
+    def _give_up(self) -> None:
+        """Tell those who cannot wait until it opens."""
+        opening = self._closed_by(self._closed_until)
+        for owner, queue in list(self._waiting.items()):
+            for waiter in [one for one in queue if one.gives_up_at <= opening]:
+                queue.remove(waiter)
+                if not waiter.slot.done():
+                    waiter.slot.set_exception(Closed())
+            if not queue:
+                del self._waiting[owner]
 
     def _open(self) -> bool:
         if self.in_flight >= max(1, int(self.limit) if self.limit < inf else self.in_flight + 1):
             return False
-        return self._closed_until == -inf or asyncio.get_running_loop().time() >= self._closed_until
+        return not self.closed
 
     def _admit(self) -> None:
         while self._waiting and self._open():
             owner, queue = self._waiting.popitem(last=False)
-            future = queue.popleft()
+            waiter = queue.popleft()
             if queue:
                 self._waiting[owner] = queue
-            if not future.done():
+            if not waiter.slot.done():
                 self.in_flight += 1
-                future.set_result(None)
+                waiter.slot.set_result(None)
+
+
+@dataclass(slots=True)
+class _Waiter:
+    """A call in the queue. `gives_up_at`: the seconds of closure, of all since the start, at which it has none left to wait."""
+
+    slot: asyncio.Future[None]
+    gives_up_at: float

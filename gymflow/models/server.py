@@ -78,6 +78,8 @@ class Admission:
     """Whether a failed call leaves it open: where what it serves is no rollout, but programs that know nothing of each other."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     outcome: StopEpisode | RolloutFailure | RunIncomplete | None = None
+    refused: str | None = None
+    """Why the last request that made no sense was refused."""
 
     @property
     def path(self) -> str:
@@ -255,8 +257,8 @@ class GatewayServer:
         except web.HTTPException as error:
             return _error(dialect, error.status, error.reason)
         except Exception as error:  # decoding is all that was done: whatever went wrong, the body is why
-            malformed = str(error) if isinstance(error, ValueError) else f"the request is malformed: {error!r}"
-            return _error(dialect, 400, malformed)
+            admission.refused = str(error) if isinstance(error, ValueError) else f"the request is malformed: {error!r}"
+            return _error(dialect, 400, admission.refused)
         if admission.outcome is not None:
             return _error(
                 dialect, 400, f"this rollout has ended and may make no more calls: {admission.outcome}", ENDED

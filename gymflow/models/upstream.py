@@ -5,16 +5,18 @@ import random
 import time
 from collections.abc import Hashable
 
-from gymflow.contracts.model import ModelSpec
+from gymflow.contracts.model import ModelSpec, Sampling
 from gymflow.contracts.outcome import FailureKind
 from gymflow.contracts.trajectory import ModelCall
 from gymflow.models.base import EventSink, ModelError, ModelRequest, ModelResponse, Provider, RemoteSink, Sink
 from gymflow.models.health import Health
-from gymflow.models.limiter import Limiter
+from gymflow.models.limiter import Closed, Limiter
 from gymflow.models.prices import Price, price_of
 
 BACKOFF_BASE_S = 0.5
 BACKOFF_CAP_S = 30.0
+TOLD_FROM_S = 3.0
+"""A pause that an endpoint asks for is worth telling from this length on."""
 OVERLOADED_STATUS = frozenset({429, 503, 529})
 
 
@@ -26,15 +28,21 @@ class Upstream:
         self.provider = provider
         self.spec: ModelSpec = provider.spec
         self.limiter = Limiter(self.spec.concurrency or concurrency)
-        self.health = Health(name, provider.probe, unreachable_s)
+        self.health = Health(name, provider.probe, self._smallest_call, unreachable_s)
         self.price: Price | None = price_of(self.spec)
+
+    @property
+    def waits_for(self) -> str | None:
+        """Why calls wait now, in the endpoint's own words where it has any."""
+        return self.limiter.reason if self.limiter.pause_s >= TOLD_FROM_S else self.health.reason
 
     async def call(
         self, request: ModelRequest, record: ModelCall, owner: Hashable, sink: Sink | None = None
     ) -> ModelResponse:
         """The answer to a request, with attempts, times and errors noted in `record`.
 
-        The attempts and the pauses between them share `timeout_s`; waiting for a slot or for a paused endpoint does not count.
+        The attempts, the pauses between them and those that the endpoint asks for share `timeout_s`; waiting for a slot or for an
+        endpoint that is out of reach does not count.
         With a `sink` the answer is streamed, and not asked for again once a part of it has been handed on.
         Raises the last attempt's ModelError, ContextOverflow, or EndpointDown.
         """
@@ -45,7 +53,13 @@ class Upstream:
         while True:
             if self.health.paused:
                 await self.health.ready()
-            await self.limiter.acquire(owner)
+            try:
+                left -= await self.limiter.acquire(owner, left)
+            except Closed:
+                record.queue_s = time.monotonic() - entered - record.duration_s
+                closed = self._closed()
+                record.error_kind, record.error_message = closed.kind, closed.message
+                raise closed from None
             attempt += 1
             began = time.monotonic()
             try:
@@ -92,8 +106,18 @@ class Upstream:
 
     def _note(self, failure: ModelError, began: float) -> None:
         if failure.status in OVERLOADED_STATUS:
-            self.limiter.overloaded(began, failure.retry_after_s)
+            self.limiter.overloaded(began, failure.retry_after_s, failure.message)
         self.health.failed(failure)
+
+    def _closed(self) -> ModelError:
+        """What a call comes to that cannot wait for as long as the endpoint asks."""
+        words = f"model {self.name!r} asks for a longer pause than a call may take ({self.spec.timeout_s:g} s)"
+        return ModelError(FailureKind.MODEL_RATE_LIMITED, f"{words}: {self.limiter.reason}")
+
+    async def _smallest_call(self) -> None:
+        """Raises ModelError when not even that is answered."""
+        smallest = Sampling(max_output_tokens=16)
+        await self.provider.complete(ModelRequest([{"role": "user", "content": "Say ok."}], sampling=smallest))
 
 
 class _HandedOn:

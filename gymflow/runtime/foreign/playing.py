@@ -161,6 +161,8 @@ class Play:
         if ended.problem is not None:
             raise RolloutFailure(FailureKind.HARNESS_ERROR, f"it did not start: {ended.problem}")
         failure = self.seen.failure or (f"exit code {ended.exit_code}: {output.words()}" if ended.exit_code else None)
+        if failure is None and self.episode.last is None:
+            failure = f"it ended without an answer of the model: {admission.refused or output.words()}"
         if failure is None or (self.episode.last and self.episode.last.finish_reason in TOLD_BY_THE_MODEL):
             return
         if self.counted.overflowed is not None:
@@ -175,6 +177,10 @@ class Play:
         except (RolloutFailure, StopEpisode, RunIncomplete) as error:
             admission.end(error)
             return ToolResult(f"Error: {error}", error=True)
+        except Exception as error:
+            failure = RolloutFailure(FailureKind.ENVIRONMENT_ERROR, f"tool {name!r}: {error!r}", cause=error)
+            admission.end(failure)
+            return ToolResult(f"Error: {failure}", error=True)
         self.served.append(ServedCall(record, meta, result.reward, result.done))
         if result.done:
             self.episode.stop(StopReason.ENVIRONMENT_DONE)
