@@ -7,6 +7,7 @@ and nothing there can be patched, planted or ended by it. Runs in the sandbox.
 # Runs in the sandbox, by whichever Python that has.
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, check-untyped-defs=False
 
+import builtins
 import importlib.abc
 import importlib.machinery
 import json
@@ -22,13 +23,22 @@ FOUND_HERE = ("__version__", "__all__", "__doc__")
 """Special names that a module of the workspace may have; the others are the import system's, here."""
 
 
+def _exported(names, bound):
+    """What `from module import *` may bind: nothing that the tests or the language have under that name already."""
+    return [
+        name for name in names
+        if isinstance(name, str) and name.isidentifier() and name not in bound and not hasattr(builtins, name)
+    ]  # fmt: skip
+
+
 class RemoteModule(types.ModuleType):
     """A module in the process under test."""
 
     def __getattr__(self, name):
         if name.startswith("__") and name not in FOUND_HERE:
             raise AttributeError(name)
-        return self.__spec__.loader.client.ask("getattr", id=self.__spec__.loader_state, name=name)
+        value = self.__spec__.loader.client.ask("getattr", id=self.__spec__.loader_state, name=name)
+        return value if name != "__all__" else _exported(value, sys._getframe(1).f_globals)
 
     def __setattr__(self, name, value):
         if name.startswith("__") or isinstance(value, RemoteModule):
@@ -69,7 +79,7 @@ def _end_time(*_):
 
 
 _job = json.loads(os.environ.pop("GYMFLOW_WORKSPACE"))
-_client = Client(int(os.environ.pop("GYMFLOW_CHANNEL")))
+_client = Client(int(os.environ.pop("GYMFLOW_CHANNEL")), _job["own_operators"])
 signal.signal(signal.SIGALRM, _end_time)
 signal.setitimer(signal.ITIMER_REAL, _job["time_limit_s"])
 _client.ask("workspace", archive=_job["archive"], folder=_job["folder"])

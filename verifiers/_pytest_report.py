@@ -15,17 +15,15 @@ def _tell(**line):
 
 
 def pytest_collectreport(report):
-    if report.failed:
-        _tell(id=report.nodeid, when="collect", outcome="failed")
+    if report.outcome != "passed":
+        _tell(id=report.nodeid, when="collect", outcome=report.outcome)
 
 
 def pytest_runtest_logreport(report):
     if report.when == "call" or report.outcome != "passed":
         crash = getattr(report.longrepr, "reprcrash", None)
         error = getattr(crash, "message", "")[:300]
-        _tell(
-            id=report.nodeid, when=report.when, outcome=report.outcome, xfail=hasattr(report, "wasxfail"), error=error
-        )
+        _tell(id=report.nodeid, when=report.when, outcome=report.outcome, error=error)
 
 
 def pytest_sessionfinish(session, exitstatus):

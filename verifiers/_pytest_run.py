@@ -20,7 +20,12 @@ SOURCE_FOLDERS = ("src", "lib")
 
 
 async def run_pytest(
-    files: Mapping[str, bytes], base: Iterable[str], tests: Mapping[str, bytes], spec: SandboxSpec, time_limit_s: float
+    files: Mapping[str, bytes],
+    base: Iterable[str],
+    tests: Mapping[str, bytes],
+    spec: SandboxSpec,
+    time_limit_s: float,
+    own_operators: bool,
 ) -> tuple[ExecResult, ExecResult | None]:
     """How the session ended, the lines of `_pytest_report` as its standard output, and how the process under test ended, if it did.
 
@@ -39,6 +44,7 @@ async def run_pytest(
             "folder": spec.workdir,
             "modules": sorted(own),
             "time_limit_s": time_limit_s,
+            "own_operators": own_operators,
             "added": sorted(modules(files, tests) - own - sys.stdlib_module_names),
         }
         beside = {path: data for path, data in files.items() if not path.endswith(CODE)}

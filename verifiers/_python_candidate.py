@@ -19,6 +19,9 @@ sys.path.pop(0)
 # Without `site` an interpreter starts in a third of the time; installed packages are still to be found.
 sys.path += [p for p in (f"{r}/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages" for r in ("/opt/venv", sys.prefix)) if os.path.isdir(p)][:1]  # fmt: skip
 
+# Before any code of the solution runs: what a class says of itself then changes nothing.
+_bases, _members = type.__dict__["__mro__"].__get__, type.__dict__["__dict__"].__get__
+
 
 class Server:
     def __init__(self, channel):
@@ -91,6 +94,13 @@ class Server:
         return wire.encode(value, self.handle)
 
     def handle(self, value):
+        numpy = sys.modules.get("numpy")
+        if (
+            numpy is not None
+            and isinstance(value, getattr(numpy, "generic", ()))
+            and type(value.item()) is not type(value)
+        ):
+            return wire.encode(value.item(), self.handle)
         self.objects[id(value)] = value
         kind = "exception" if isinstance(value, type) and issubclass(value, BaseException) else "object"
         message = {"t": kind, "id": id(value), "class": type(value).__name__, "name": getattr(value, "__name__", None)}
@@ -158,7 +168,10 @@ class Server:
         subject, name = self.objects[request["id"]], request["name"]
         if not hasattr(type(subject), name):
             raise TypeError(f"{type(subject).__name__!r} object has no {name}")
-        return getattr(type(subject), name)(subject, *arguments)
+        result = getattr(type(subject), name)(subject, *arguments)
+        if result is NotImplemented:
+            raise TypeError(f"{type(subject).__name__!r} object has no {name} for this")
+        return result
 
     def do_bool(self, request, arguments, keywords):
         return bool(self.objects[request["id"]])
@@ -178,12 +191,18 @@ class Server:
         return isinstance(arguments[0], self.objects[request["id"]])
 
     def do_state(self, request, arguments, keywords):
-        """What an object holds, for a comparison that is not its own."""
+        """What an object holds, for a comparison that is not its own: read past what its class says of itself."""
         value = self.objects[request["id"]]
-        slots = [
-            name for base in type(value).__mro__ for name in getattr(base, "__slots__", ()) if hasattr(value, name)
-        ]
-        held = {**getattr(value, "__dict__", {}), **{name: getattr(value, name) for name in slots}}
+        held = {}
+        for base in _bases(type(value)):
+            for name, member in _members(base).items():
+                if type(member) is types.MemberDescriptorType:
+                    try:
+                        held[name] = member.__get__(value)
+                    except AttributeError:
+                        continue
+                elif name == "__dict__" and type(member) is types.GetSetDescriptorType and base is not type:
+                    held.update(member.__get__(value))
         return [id(type(value)), held if held else id(value)]
 
 

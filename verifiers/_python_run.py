@@ -39,7 +39,7 @@ async def run_tests(
     memory_mib: int,
     processes: int = 32,
 ) -> Outcome:
-    """Run a job's tests against a solution. `job`: entry_point, setup, tests, cases, tolerance.
+    """Run a job's tests against a solution. `job`: entry_point, setup, tests, cases, tolerance, own_operators.
 
     Raises VerifierError where the testing side itself failed, whatever the solution did.
     """
@@ -115,6 +115,8 @@ def _cause(told: ExecResult, ended: ExecResult | None, time_limit_s: float, *, t
         return "output", "the solution wrote more than allowed"
     if told.outcome == "timeout" or timed_out:
         return "timeout", f"not done within {time_limit_s:g} s"
+    if told.outcome == "oom":
+        return "memory", "what the solution gave did not fit into the tests' memory"
     if told.outcome != "exited":
         raise VerifierError(f"the testing process was ended: {told.outcome}")
     detail = ended.stderr.decode(errors="replace").strip()[-300:] if ended else ""

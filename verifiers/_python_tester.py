@@ -1,8 +1,11 @@
 """The testing process: runs the tests on values that it asks the process under test for, over GYMFLOW_CHANNEL.
 
-Verdicts go to standard output, a line of JSON each; the process under test cannot reach it. Nothing that comes from there
-decides a comparison: an object that is not plain equals no plain value, and two of them are equal when they are of one
-class and hold equal values.
+Verdicts go to standard output, a line of JSON each; the process under test cannot reach it. What comes from there is plain values,
+which are compared here, and objects of the solution's own classes. Such an object has attributes, methods, a length and items; it
+equals itself and no plain value, and what it contains is looked for here, among its items. It is not asked for a comparison or for
+arithmetic, since whoever is told the expected value can answer as if it had known: `abs(f(2) - 7.25) < 1e-6` is no test if `f(2)`
+computes the difference. Tests of a class whose operators are the point say so (`own_operators`); then two objects of one class are
+equal when they hold equal values, and arithmetic with a value of the tests must give an object again.
 """
 
 # Runs in the sandbox, by whichever Python that has.
@@ -11,6 +14,7 @@ class and hold equal values.
 
 import builtins
 import json
+import math
 import os
 import signal
 import sys
@@ -23,11 +27,21 @@ sys.path.pop(0)
 sys.path += [p for p in (f"{r}/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages" for r in ("/opt/venv", sys.prefix)) if os.path.isdir(p)][:1]  # fmt: skip
 
 ORDER = ("__lt__", "__le__", "__gt__", "__ge__")
-SPECIAL = (
-    "__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__add__", "__sub__", "__mul__", "__matmul__",
-    "__truediv__", "__floordiv__", "__mod__", "__divmod__", "__pow__", "__lshift__", "__rshift__", "__and__", "__or__",
-    "__xor__", "__neg__", "__pos__", "__abs__", "__invert__", "__int__", "__float__", "__index__", "__radd__", "__rsub__",
-    "__rmul__", "__rtruediv__", "__round__", "__enter__", "__exit__",
+PLAIN = (
+    "__len__",
+    "__getitem__",
+    "__setitem__",
+    "__delitem__",
+    "__int__",
+    "__float__",
+    "__index__",
+    "__enter__",
+    "__exit__",
+)
+ARITHMETIC = (
+    "__add__", "__sub__", "__mul__", "__matmul__", "__truediv__", "__floordiv__", "__mod__", "__divmod__", "__pow__", "__lshift__",
+    "__rshift__", "__and__", "__or__", "__xor__", "__neg__", "__pos__", "__abs__", "__invert__", "__round__", "__radd__", "__rsub__",
+    "__rmul__", "__rtruediv__",
 )  # fmt: skip
 
 
@@ -36,7 +50,10 @@ class TimeLimit(BaseException):
 
 
 class Client:
-    def __init__(self, channel):
+    """Asks the process under test. `own_operators`: whether objects there may answer comparisons and arithmetic."""
+
+    def __init__(self, channel, own_operators=False):
+        self.own_operators = own_operators
         self.input = os.fdopen(channel, "rb", closefd=False)
         self.output = os.fdopen(channel, "wb", closefd=False)
         self.callbacks = []
@@ -143,11 +160,26 @@ class Remote:
             return False
         if self._number == other._number:
             return True
+        self._allowed("compared")
         state = [self._client.ask("state", id=one._number) for one in (self, other)]
         return state[0] == state[1]
 
     def __ne__(self, other):
         return not self == other
+
+    def _allowed(self, what):
+        if not self._client.own_operators:
+            raise TypeError(
+                f"a {self._kind} of the solution is {what}: compare its attributes, or set `own_operators` where tests are about them"
+            )
+
+    def __contains__(self, item):
+        if isinstance(item, Remote) and self._client.own_operators:
+            return (
+                self._client.ask("special", id=self._number, name="__contains__", args=[self._client.plain(item)])
+                is True
+            )
+        return any(one is item or one == item for one in self)
 
     def __hash__(self):
         return hash(self._number)
@@ -188,17 +220,32 @@ def _special(name):
     return method
 
 
+def _arithmetic(name):
+    def method(self, *args):
+        self._allowed("calculated with")
+        sent = [self._client.plain(one) for one in args]
+        result = self._client.ask("special", id=self._number, name=name, args=sent)
+        if any(not isinstance(one, Remote) for one in args) and not isinstance(result, Remote):
+            raise TypeError(f"{name} of a {self._kind} of the solution and a value of the tests gives no object")
+        return result
+
+    return method
+
+
 def _ordered(name):
     def method(self, other):
         if not isinstance(other, Remote):
             return NotImplemented
+        self._allowed("compared")
         return self._client.ask("special", id=self._number, name=name, args=[self._client.plain(other)]) is True
 
     return method
 
 
-for _name in SPECIAL:
+for _name in PLAIN:
     setattr(Remote, _name, _special(_name))
+for _name in ARITHMETIC:
+    setattr(Remote, _name, _arithmetic(_name))
 for _name in ORDER:
     setattr(Remote, _name, _ordered(_name))
 
@@ -208,7 +255,7 @@ def same(result, expected, tolerance):
     if isinstance(result, bool) or isinstance(expected, bool):
         return result is expected
     if isinstance(expected, (int, float)) and isinstance(result, (int, float)):
-        return result == expected or abs(result - expected) <= tolerance * max(1.0, abs(expected))
+        return result == expected or close(result, expected, tolerance)
     if isinstance(expected, list) and isinstance(result, (list, tuple)):
         return len(result) == len(expected) and all(same(r, e, tolerance) for r, e in zip(result, expected))
     if isinstance(expected, dict) and isinstance(result, dict):
@@ -216,21 +263,32 @@ def same(result, expected, tolerance):
     return type(result) is type(expected) and result == expected
 
 
-def tests_of(job, client, given):
+def close(result, expected, tolerance):
+    """Whole numbers are equal or not; what stands for one must come to lie nearest to it."""
+    if not math.isfinite(result) or not math.isfinite(expected):
+        return False
+    if isinstance(expected, int) and (isinstance(result, int) or round(result) != expected):
+        return False
+    return abs(result - expected) <= tolerance * max(1.0, abs(expected))
+
+
+def tests_of(job, given):
     """(name, function) of each test."""
     found = []
     for number, source in enumerate(job["tests"]):
-        scope = types.ModuleType(f"test_{number}")
-        sys.modules[scope.__name__] = scope
-        scope.__dict__.update(given)
-        exec(compile(job["setup"], "setup", "exec"), scope.__dict__)
-        code = compile(source, f"test_{number}", "exec")
-        found.append((f"test {number + 1}", lambda code=code, scope=scope: run_source(code, scope, job["entry_point"])))
-    if job["cases"]:
-        candidate = given.get(job["entry_point"])
-        for number, case in enumerate(job["cases"]):
-            found.append((f"case {number + 1}", lambda case=case: run_case(candidate, case, job["tolerance"])))
+        found.append((f"test {number + 1}", lambda number=number, source=source: run_test(job, given, number, source)))
+    candidate = given.get(job["entry_point"])
+    for number, case in enumerate(job["cases"]):
+        found.append((f"case {number + 1}", lambda case=case: run_case(candidate, case, job["tolerance"])))
     return found
+
+
+def run_test(job, given, number, source):
+    scope = types.ModuleType(f"test_{number}")
+    sys.modules[scope.__name__] = scope
+    scope.__dict__.update(given)
+    exec(compile(job["setup"], "setup", "exec"), scope.__dict__)
+    run_source(compile(source, f"test_{number}", "exec"), scope, job["entry_point"])
 
 
 def run_case(candidate, case, tolerance):
@@ -291,13 +349,17 @@ def main():
 
     with open(sys.argv[1], encoding="utf-8") as source:
         job = json.load(source)
-    client = Client(int(os.environ.pop("GYMFLOW_CHANNEL")))
+    client = Client(int(os.environ.pop("GYMFLOW_CHANNEL")), job["own_operators"])
     signal.signal(signal.SIGALRM, end_time)
     signal.setitimer(signal.ITIMER_REAL, job["time_limit_s"])
     tell(event="ready")
     try:
         client.ask("load", path="/work/solution.py")
-        given = client.ask("names", names=job["names"])
+        answered = client.ask("names", names=job["names"])
+        # Only what was asked for: else the solution could put its own `abs` or `isinstance` into the tests.
+        given = (
+            {name: answered[name] for name in job["names"] if name in answered} if isinstance(answered, dict) else {}
+        )
         if job["entry_point"] and job["entry_point"] not in given:
             raise NameError(f"the solution does not define {job['entry_point']!r}")
     except TimeLimit:
@@ -310,7 +372,7 @@ def main():
         tell(event="load", error=described(error))
         return
     tell(event="loaded")
-    for name, run in tests_of(job, client, given):
+    for name, run in tests_of(job, given):
         tell(event="begin", test=name)
         try:
             run()

@@ -34,7 +34,10 @@ class Case(BaseModel):
 class PythonTestsTask(BaseModel):
     """`tests`: Python sources, each one test: assertions, `check(candidate)`, `test_*` functions or unittest classes.
 
-    `code_prompt`: code that the answer may continue (HumanEval), or whose imports it may rely on.
+    `code_prompt`: code that the answer may continue (HumanEval), or whose imports it may rely on; functions that it defines beside
+    the entry point are the task's, also where the answer has its own.
+    `own_operators`: the tests apply `==`, `<` or `+` to objects of classes that the answer defines. What these answer is the
+    answer's own doing, so it is for tests of such classes only; without it such a comparison fails.
     """
 
     entry_point: str | None = None
@@ -42,6 +45,7 @@ class PythonTestsTask(BaseModel):
     cases: list[Case] = Field(default_factory=list)
     setup: str = ""
     code_prompt: str = ""
+    own_operators: bool = False
 
     @field_validator("tests", mode="before")
     @classmethod
@@ -122,11 +126,24 @@ def _names(task: PythonTestsTask) -> list[str]:
     )
 
 
+def _helpers(task: PythonTestsTask) -> tuple[set[str], str]:
+    """Functions of the prompt that the tests use, and the source that defines them."""
+    if task.entry_point is None or not is_python(task.code_prompt):
+        return set(), ""
+    given = [node for node in ast.parse(task.code_prompt).body if getattr(node, "name", None) != task.entry_point]
+    functions = {node.name for node in given if isinstance(node, ast.FunctionDef)} & set(_names(task))
+    if not functions or any(isinstance(node, ast.ClassDef) for node in given):
+        return set(), ""
+    return functions, ast.unparse(ast.Module(given, []))
+
+
 def _job(task: PythonTestsTask, tolerance: float) -> dict[str, Any]:
+    helpers, source = _helpers(task)
     return {
-        "names": _names(task),
+        "names": [name for name in _names(task) if name not in helpers],
         "entry_point": task.entry_point,
-        "setup": task.setup,
+        "own_operators": task.own_operators,
+        "setup": f"{source}\n{task.setup}",
         "tests": task.tests,
         "cases": [case.model_dump() for case in task.cases],
         "tolerance": tolerance,

@@ -270,7 +270,7 @@ def test_classes_are_used_from_afar(judge):
         assert s.push(2) is not None and len(s) == 2 and s[0] == 1 and 2 in s and 3 not in s
         assert list(s) == [1, 2] and repr(s) == "Stack([1, 2])" and isinstance(s, Stack) and not isinstance(s, Point)
         t = s + Stack(9)
-        assert t.pop() == 9 and s < s + s and not Stack() and s.items == [1, 2]
+        assert t.pop() == 9 and s < s + s and not Stack() and s.items == [1, 2] and (s + s).items == [1, 2, 1, 2]
         s.items = [5]
         assert s.pop() == 5
         try:
@@ -281,8 +281,11 @@ def test_classes_are_used_from_afar(judge):
             assert False
         assert f(1) == Point(1, 2) and f(1) != Point(1, 3) and f(1).x == 1
     """
-    verdict = judge(code, [textwrap.dedent(tests)])
+    verdict = judge(code, [textwrap.dedent(tests)], own_operators=True)
     assert verdict.reward == 1.0, verdict.reason
+    without = "s = Stack(1)\nassert s.push(2).items == [1, 2] and len(s) == 2 and 2 in s and 3 not in s and f(1).x == 1 and s == s"
+    assert judge(code, [without]).reward == 1.0
+    assert "own_operators" in judge(code, ["assert f(1) == Point(1, 2)"]).reason
 
 
 def test_an_object_never_equals_a_value_nor_another_object_that_holds_something_else(judge):
@@ -294,9 +297,108 @@ def test_an_object_never_equals_a_value_nor_another_object_that_holds_something_
             def __hash__(self): return 2
         def f(x): return E(x)
     """
-    assert judge(code, ["assert f(1) == E(1)"]).reward == 1.0
+    assert judge(code, ["assert f(1) == E(1)"], own_operators=True).reward == 1.0
     for test in ("assert f(1) == E(2)", "assert f(1) == 2", "assert 2 == f(1)", "assert f(1) in [2]", "assert f(1) < 2", "assert {2: 1}[f(1)]"):  # fmt: skip
+        assert judge(code, [test]).reward == judge(code, [test], own_operators=True).reward == 0.0, test
+
+
+ANY = """
+class Any:
+    def __sub__(self, other): return 0.0
+    __rsub__ = __add__ = __radd__ = __mul__ = __truediv__ = __mod__ = __xor__ = __sub__
+    def __abs__(self): return 0.0
+    def __round__(self, *digits): return 0.0
+    def __contains__(self, item): return True
+    def __float__(self): return 0.0
+    def __lt__(self, other): return True
+    __le__ = __gt__ = __ge__ = __eq__ = __lt__
+    __hash__ = None
+def f(*_): return Any()
+"""
+COMPARED = {
+    "a difference": ("assert abs(f(2.5) - 7.25) < 1e-6", "7.25"),
+    "a reflected difference": ("assert abs(7.25 - f(2.5)) < 1e-6", "7.25"),
+    "the difference in a check": ("def check(candidate):\n    assert abs(candidate(2) - 3.5) < 1e-6", "3.5"),
+    "unittest's almost equal": (
+        "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): self.assertAlmostEqual(f(2), 3.75)", "3.75",
+    ),
+    "unittest's in": ("import unittest\nclass T(unittest.TestCase):\n    def test_a(self): self.assertIn(5, f(2))", "[5]"),
+    "containment": ("assert 5 in f(2)", "iter([4, 5])"),
+    "order": ("assert f(1) < f(2)", "x"),
+    "a remainder": ("assert f(2) % 7 == 0.0", "14"),
+    "a symmetric difference": ("assert not f(2) ^ {1}", "{1}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", COMPARED)
+def test_an_object_does_not_decide_what_its_difference_to_the_expected_value_is(judge, form):
+    test, right = COMPARED[form]
+    assert judge(ANY, [test]).reward == 0.0
+    assert judge(f"def f(x): return {right}", [test]).reward == 1.0
+
+
+def test_arithmetic_with_the_tests_own_values_gives_no_value_even_where_classes_are_tested(judge):
+    assert judge(ANY, ["assert abs(f(2.5) - 7.25) < 1e-6"], own_operators=True).reward == 0.0
+    code = """
+        class V:
+            def __init__(self, x): self.x = x
+            def __mul__(self, k): return V(self.x * k) if isinstance(k, int) else NotImplemented
+        def f(x): return V(x)
+    """
+    tests = [
+        "assert f(2) * 3 == V(6) and (f(2) * 3).x == 6",
+        "try:\n    f(2) * 'a'\nexcept TypeError: pass\nelse: assert False",
+    ]
+    assert judge(code, tests, own_operators=True).reward == 1.0
+
+
+def test_the_solution_puts_no_names_of_its_own_into_the_tests(judge):
+    code = """
+        import __main__
+        fake = {"f": lambda *a: True, "abs": lambda *a: 0, "all": lambda *a: True, "isinstance": lambda *a: True}
+        __main__.Server.do_names = lambda *a: fake
+    """
+    for test in (
+        "assert abs(f(2) - 3.75) < 1e-6",
+        "assert all(f(i) == i for i in (3, 4))",
+        "assert isinstance(f(2), list)",
+    ):
         assert judge(code, [test]).reward == 0.0, test
+        assert judge("def f(x): return [x] if x == 2 else x", ["assert isinstance(f(2), list) and all(f(i) == i for i in (3, 4))"]).reward == 1.0  # fmt: skip
+
+
+def test_helpers_of_the_prompt_are_the_tasks_own(judge):
+    prompt = 'import math\n\ndef poly(xs, x):\n    return sum(c * math.pow(x, i) for i, c in enumerate(xs))\n\ndef f(xs):\n    """A zero."""\n'
+    tests = ["assert abs(poly([1, 2], f([1, 2]))) < 1e-4"]
+    assert judge("def poly(xs, x): return 0\ndef f(xs): return 5", tests, code_prompt=prompt).reward == 0.0
+    assert judge("def f(xs): return -xs[0] / xs[1]", tests, code_prompt=prompt).reward == 1.0
+
+
+def test_an_object_is_read_past_what_its_class_says_of_itself(judge):
+    code = """
+        class P:
+            __dict__ = property(lambda self: {"a": 1})
+            def __init__(self, *_): pass
+        class S:
+            __slots__ = ("v",)
+            def __init__(self, v): self.v = v
+            def __getattribute__(self, name): return 1
+        def f(x): return P()
+    """
+    for test in ("assert f(1) == P(42)", "assert S(1) == S(2)"):
+        assert judge(code, [test], own_operators=True).reward == 0.0, test
+    assert judge(code, ["assert S(2) == S(2)"], own_operators=True).reward == 1.0
+
+
+def test_a_value_that_does_not_fit_into_the_tests_is_the_solutions_doing(judge):
+    verdict = judge("def f(x): return range(10**12)", ["assert set(f(3)) == {0, 1, 2}"])
+    assert verdict.reward == 0.0 and verdict.details["cause"] in ("memory", "failed")
+
+
+def test_a_solution_that_fails_in_the_setup_fails_the_test(judge):
+    verdict = judge("def f(x): raise ValueError('no')", ["assert value == 2"], setup="value = f(1)")
+    assert verdict.reward == 0.0 and "no" in verdict.reason
+    assert judge("def f(x): return 2", ["assert value == 2"], setup="value = f(1)").reward == 1.0
 
 
 # --- verdicts ---
@@ -326,6 +428,9 @@ def test_cases_are_tests_as_data(judge):
         == 1.0
     )
     assert judge("def f(x): return 1", (), cases=[{"arguments": [0], "expected": True}]).reward == 0.0
+    near = [{"arguments": [5_000_004], "expected": 5_000_000}, {"arguments": [5_000_004.0], "expected": 5_000_000}]
+    for case in near:
+        assert judge("def f(x): return x", (), {"tolerance": 1e-6}, cases=[case]).reward == 0.0
 
 
 def test_flaky_tests_are_found_by_repetition_and_not_counted(judge):
