@@ -94,6 +94,8 @@ class ModelClient:
         if seed is None and self._seed is not None:
             seed = derived_seed(self._seed, len(self.calls))
         request = request.of_rollout(seed, self._affinity)
+        if place.altered and request.native is None:
+            request.input = place.restore(request.input)
         record = self._begin(request, upstream, place, role, invocation, turn)
         if request.exact_prefix is None and (prefix := self._exact_prefix(record)) is not None:
             request.exact_prefix, request.prefix_items = prefix, place.covered
@@ -176,8 +178,8 @@ class ModelClient:
         record.output = self._redactor.json(response.output)
         record.finish_reason = response.finish_reason
         record.usage = response.usage
-        record.reported_model = response.reported_model
-        record.response_id = response.response_id
+        record.reported_model = self._redactor.json(response.reported_model)
+        record.response_id = self._redactor.json(response.response_id)
         record.first_token_s = response.first_token_s
         record.cost_usd = upstream.price.cost(response.usage) if upstream.price is not None else None
         if record.cost_usd is None or self.cost_usd is None:
@@ -221,7 +223,7 @@ class ModelClient:
             logprobs_mode=tokens.logprobs_mode,
             break_at=None if chained or before is None else first_difference(before, tokens.prompt),
             tokenizer_digest=tokens.tokenizer_digest,
-            weight_version=tokens.weight_version,
+            weight_version=self._redactor.json(tokens.weight_version),
         )
 
     def _exact_prefix(self, record: ModelCall) -> list[int] | None:

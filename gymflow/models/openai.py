@@ -80,7 +80,11 @@ class OpenAI(HttpProvider):
         body = responses.encode_request(request, self.spec.model)
         if self._official:
             # It has no seed, and refuses fields that it does not know. Without `store`, reasoning comes back encrypted.
+            # What of it is not, it neither has nor takes.
             body.pop("seed", None)
+            body["input"] = [
+                item for item in request.input if item.get("type") != "reasoning" or item.get("encrypted_content")
+            ]
             if "reasoning" in body:
                 body["include"] = ["reasoning.encrypted_content"]
         return body

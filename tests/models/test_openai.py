@@ -6,10 +6,10 @@ import orjson
 import pytest
 from aiohttp import web
 
-from gymflow.contracts.model import Sampling
+from gymflow.contracts.model import ModelSpec, Sampling
 from gymflow.contracts.outcome import FailureKind
 from gymflow.errors import InputError
-from gymflow.models import ContextOverflow, ModelError, ModelRequest
+from gymflow.models import ContextOverflow, Gateway, ModelError, ModelRequest
 from gymflow.models.dialects import reasoning
 from gymflow.models.http import error_words, retry_after_s
 from gymflow.models.openai import OpenAI
@@ -247,3 +247,26 @@ def test_a_model_without_a_name_or_with_an_unknown_parameter_is_refused(spec):
 )
 def test_retry_after_is_read_in_all_its_forms(headers, seconds):
     assert retry_after_s(headers) == seconds
+
+
+async def test_a_key_that_the_endpoint_echoes_is_not_recorded(serve, monkeypatch):
+    monkeypatch.setenv("MODEL_KEY", "value-of-the-key")
+
+    async def handler(request):
+        key = request.headers["authorization"].removeprefix("Bearer ")
+        return web.json_response(chat_answer(id=f"id-{key}", model=f"model-{key}"))
+
+    spec = ModelSpec(model="m", base_url=await serve(handler), api_key="${env:MODEL_KEY}")
+    async with Gateway({"policy": spec}) as gateway:
+        client = gateway.client("policy")
+        await client.create(ASK)
+    assert (client.calls[0].response_id, client.calls[0].reported_model) == ("id-***", "model-***")
+
+
+def test_openai_itself_is_handed_back_only_reasoning_that_it_can_read():
+    sealed = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "ENC"}
+    request = ModelRequest([*ASK.input, {"type": "reasoning", "id": "rs_0", "summary": []}, sealed])
+    official = OpenAI(ModelSpec(model="m", api="responses")).encode(request)
+    assert official["input"] == [*ASK.input, sealed]
+    other = OpenAI(ModelSpec(model="m", api="responses", base_url="http://127.0.0.1:1/v1")).encode(request)
+    assert other["input"] == request.input
