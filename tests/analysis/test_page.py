@@ -182,3 +182,9 @@ def test_pass_at_k_says_over_how_many_tasks_it_is(planter: Planter) -> None:
     assert "pass@10.667 over 3 tasks with at least 1 scored repeat" in text
     assert "pass@21.000 over 2 tasks with at least 2 scored repeats" in text
     assert "over the tasks with at least k scored repeats: 3 at k = 1, 2 at k = 2" in text
+
+
+def test_a_finding_about_a_task_names_it(planter: Planter) -> None:
+    planter.run("r", [[Sample(failed=FailureKind.MODEL_ERROR)] * 2])
+    text = Read(asyncio.run(write_page(planter.store, "r")).read_text()).text
+    assert "task/q0 all 2 repeats by policy failed: model_error" in text

@@ -273,8 +273,8 @@ def _finding(found: CheckResult, links: Links) -> tuple[Markup | str, ...]:
     shown = [
         element(
             "div",
-            links.to(one.rollout_id) if one.rollout_id else None,
-            " " if one.rollout_id else None,
+            links.to(one.rollout_id) if one.rollout_id else said(one.locator),
+            " ",
             said(one.message, 160),
         )
         for one in found.examples
