@@ -151,7 +151,7 @@ class HttpProvider(Provider):
         response = self._decoded(payload)
         body = request.native[1] if request.native is not None else {}
         served = next(one for one in SERVED.values() if one.name == self.dialect)
-        for event in served.encode_stream(response, str(body.get("model") or self.spec.model)):
+        for event in served.encode_stream(response, str(body.get("model") or self.spec.model), body):
             await sink(event)
         return response
 

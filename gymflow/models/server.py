@@ -267,7 +267,7 @@ class GatewayServer:
         self._busy[admission] += 1
         try:
             if body.get("stream"):
-                return await self._stream(request, asked, _Streamed(request, dialect, admission, model, tools))
+                return await self._stream(request, asked, _Streamed(request, dialect, admission, model, tools, body))
             response = await admission.client.create(asked)
             return _json(200, _answer(response, dialect, model, tools))
         except asyncio.CancelledError:
@@ -293,10 +293,16 @@ class _Streamed:
     """One streamed answer."""
 
     def __init__(
-        self, request: web.Request, dialect: ServedDialect, admission: Admission, model: str, tools: ForeignTools
+        self,
+        request: web.Request,
+        dialect: ServedDialect,
+        admission: Admission,
+        model: str,
+        tools: ForeignTools,
+        body: dict[str, Any],
     ) -> None:
         self._request, self._dialect, self._admission = request, dialect, admission
-        self._model, self._tools = model, tools
+        self._model, self._tools, self._body = model, tools, body
         self._response: web.StreamResponse | None = None
         self._writing = asyncio.Lock()
 
@@ -308,7 +314,7 @@ class _Streamed:
             await self._keep_alive(call)
             answer = await call
             if sink is None:
-                for event in self._dialect.encode_stream(_restored(answer, self._tools), self._model):
+                for event in self._dialect.encode_stream(_restored(answer, self._tools), self._model, self._body):
                     await self._write(event)
         except SinkClosed:
             pass

@@ -16,7 +16,8 @@ class ServedDialect:
     name: Dialect
     decode_request: Callable[[dict[str, Any]], ModelRequest]
     encode_response: Callable[[ModelResponse, str], dict[str, Any]]
-    encode_stream: Callable[[ModelResponse, str], Iterator[bytes]]
+    encode_stream: Callable[[ModelResponse, str, dict[str, Any]], Iterator[bytes]]
+    """Answer, the model's name, and the body that asked for a stream."""
     encode_error: Callable[[int, str, str | None], dict[str, Any]]
     encode_error_events: Callable[[int, str, str | None], bytes]
     """An error inside a stream that has begun, as events that this dialect's clients take for one."""

@@ -15,6 +15,7 @@ _FINISH: dict[str | None, FinishReason] = {
     "tool_use": "tool_calls",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
+    "pause_turn": "length",
     "refusal": "refusal",
 }
 _TOOL_CHOICES = {"auto": "auto", "none": "none", "required": "any"}
@@ -158,7 +159,8 @@ def _encode_item(item: Item) -> tuple[str, list[Item]]:
     if kind == "function_call_output":
         output = item.get("output")
         content = output if isinstance(output, str) else [_encode_part(part) for part in parts_of(output)]
-        return "user", [{"type": "tool_result", "tool_use_id": item.get("call_id"), "content": content}]
+        result = {"type": "tool_result", "tool_use_id": item.get("call_id"), "content": content}
+        return "user", [result | ({"is_error": True} if item.get("status") == "incomplete" else {})]
     if kind == "reasoning":
         return "assistant", _encode_reasoning(item)
     raise DialectError(f"the Messages API has no items of type {kind!r}")

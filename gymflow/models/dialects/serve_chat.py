@@ -11,7 +11,7 @@ from gymflow.contracts.model import Sampling
 from gymflow.contracts.trajectory import Usage
 from gymflow.models import wire
 from gymflow.models.base import Item, ModelRequest, ModelResponse
-from gymflow.models.dialects import DialectError, function_call, parts_of, reasoning, reasoning_text
+from gymflow.models.dialects import DialectError, finish_of, function_call, parts_of, reasoning, reasoning_text
 from gymflow.models.dialects.chat import REASONING_FIELDS
 
 _READ = frozenset(
@@ -24,14 +24,6 @@ _DROPPED = frozenset(
     | {"logprobs", "top_logprobs", "return_token_ids"}
 )
 """About the transport and the caller's account, or about what the gateway itself asks for; not passed on."""
-
-_FINISH = {
-    "stop": "stop",
-    "tool_calls": "tool_calls",
-    "length": "length",
-    "content_filter": "content_filter",
-    "refusal": "stop",
-}
 
 
 def decode_request(body: dict[str, Any]) -> ModelRequest:
@@ -106,13 +98,21 @@ def encode_response(response: ModelResponse, model: str) -> dict[str, Any]:
                 "index": 0,
                 "message": encode_answer(response.output),
                 "logprobs": None,
-                "finish_reason": _FINISH[response.finish_reason],
+                "finish_reason": finish_in_openai(response),
             }
         ],
     }
     if usage := encode_usage(response.usage):
         completion["usage"] = usage
     return completion
+
+
+def finish_in_openai(response: ModelResponse) -> str:
+    """Why the answer ended, in the words of OpenAI's dialects: they have a content for refusals, and a reason only for an answer
+    that was refused without one."""
+    if response.finish_reason != "refusal":
+        return response.finish_reason
+    return "stop" if finish_of(response.output) == "refusal" else "content_filter"
 
 
 def encode_answer(output: list[Item]) -> Item:
@@ -156,8 +156,8 @@ def encode_usage(usage: Usage) -> dict[str, Any] | None:
     return encoded
 
 
-def encode_stream(response: ModelResponse, model: str) -> Iterator[bytes]:
-    """The answer as server-sent events."""
+def encode_stream(response: ModelResponse, model: str, body: dict[str, Any]) -> Iterator[bytes]:
+    """The answer as server-sent events; usage only where it was asked for, as a chunk of its own surprises other clients."""
     completion = encode_response(response, model)
     base = {name: completion[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
     message = completion["choices"][0]["message"]
@@ -168,7 +168,8 @@ def encode_stream(response: ModelResponse, model: str) -> Iterator[bytes]:
         yield event(base | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
     end = {"index": 0, "delta": {}, "finish_reason": completion["choices"][0]["finish_reason"]}
     yield event(base | {"choices": [end]})
-    if "usage" in completion:
+    options = body.get("stream_options")
+    if "usage" in completion and isinstance(options, dict) and options.get("include_usage"):
         yield event(base | {"choices": [], "usage": completion["usage"]})
     yield b"data: [DONE]\n\n"
 

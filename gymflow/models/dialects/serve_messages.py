@@ -78,7 +78,9 @@ def decode_message(message: Item) -> list[Item]:
             continue
         given = block.get("content")
         output = given if isinstance(given, str) else [_decode_block(part) for part in parts_of(given)]
-        items.append({"type": "function_call_output", "call_id": block.get("tool_use_id") or "", "output": output})
+        result = {"type": "function_call_output", "call_id": block.get("tool_use_id") or "", "output": output}
+        # OpenAI's dialects have no tool that failed, only an output that is not complete.
+        items.append(result | ({"status": "incomplete"} if block.get("is_error") else {}))
     if said:
         items.append({"type": "message", "role": role, "content": said})
     return items
@@ -129,7 +131,7 @@ def encode_usage(usage: Usage) -> dict[str, int]:
     }
 
 
-def encode_stream(response: ModelResponse, model: str) -> Iterator[bytes]:
+def encode_stream(response: ModelResponse, model: str, body: dict[str, Any]) -> Iterator[bytes]:
     """The answer as server-sent events."""
     whole = encode_response(response, model)
     begun = whole | {"content": [], "stop_reason": None, "usage": whole["usage"] | {"output_tokens": 0}}

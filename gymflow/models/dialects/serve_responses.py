@@ -10,7 +10,7 @@ from gymflow.contracts.trajectory import Usage
 from gymflow.models import wire
 from gymflow.models.base import Item, ModelRequest, ModelResponse
 from gymflow.models.dialects import DialectError
-from gymflow.models.dialects.serve_chat import sampling
+from gymflow.models.dialects.serve_chat import finish_in_openai, sampling
 
 _READ = frozenset(
     {
@@ -69,7 +69,7 @@ def decode_request(body: dict[str, Any]) -> ModelRequest:
 def encode_response(response: ModelResponse, model: str) -> dict[str, Any]:
     """The answer as a Responses object, its items with the fields that clients expect."""
     identifier = response.response_id or f"resp_{uuid4().hex}"
-    cut = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(response.finish_reason)
+    cut = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(finish_in_openai(response))
     return {
         "id": identifier,
         "object": "response",
@@ -106,7 +106,7 @@ def encode_usage(usage: Usage) -> dict[str, Any] | None:
     }
 
 
-def encode_stream(response: ModelResponse, model: str) -> Iterator[bytes]:
+def encode_stream(response: ModelResponse, model: str, body: dict[str, Any]) -> Iterator[bytes]:
     """The answer as server-sent events, in the order in which OpenAI sends them."""
     numbers = count()
     whole = encode_response(response, model)
@@ -119,13 +119,13 @@ def encode_stream(response: ModelResponse, model: str) -> Iterator[bytes]:
 
 
 def encode_error_events(status: int, words: str, code: str | None = None) -> bytes:
-    """An error inside a stream. Codex acts on `response.failed`, OpenAI's SDK on an event that has an `error`."""
+    """An error inside a stream. OpenAI's SDK acts on an event that has an `error`, Codex on `response.failed`; that comes second,
+    as the SDK refuses one whose response it has not seen begin."""
     numbers = count()
     error = {"code": code or str(status), "message": words}
     failed = {"id": f"resp_{uuid4().hex}", "object": "response", "status": "failed", "error": error, "output": []}
-    return event("response.failed", numbers, response=failed) + event(
-        "error", numbers, **error, param=None, error=error
-    )
+    told = event("error", numbers, **error, param=None, error=error)
+    return told + event("response.failed", numbers, response=failed)
 
 
 def event(kind: str, numbers: "count[int]", **fields: Any) -> bytes:
