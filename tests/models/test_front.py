@@ -102,6 +102,8 @@ async def test_many_streams_move_to_a_process_and_are_recorded_as_before(endpoin
             assert other.response_id
         assert [call.new_input[0]["content"] for call in after] == [f"q{n}" for n in range(STREAMS)]
         assert crowd.pid == pid
+        assert crowd.server._front._secret.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
+        assert crowd.server._front._secret.encode() not in Path(f"/proc/{pid}/environ").read_bytes()
     assert not alive(pid)
 
 

@@ -2,7 +2,10 @@
 
 import asyncio
 
-from gymflow.models.limiter import Limiter
+import pytest
+
+from gymflow.models import limiter as limiter_module
+from gymflow.models.limiter import Closed, Limiter
 
 
 async def test_rollouts_take_turns():
@@ -94,3 +97,40 @@ async def test_ten_thousand_waiters_keep_the_calls_in_flight_at_the_limit():
 
     await asyncio.gather(*(call(owner) for owner in range(10_000)))
     assert (most, limiter.in_flight) == (64, 0)
+
+
+async def test_a_long_pause_is_cut_short_and_those_who_cannot_wait_for_it_are_told_at_once(monkeypatch):
+    monkeypatch.setattr(limiter_module, "CLOSED_AT_MOST_S", 0.2)
+    limiter = Limiter(1)
+    loop = asyncio.get_running_loop()
+    await limiter.acquire("busy")
+    hasty = asyncio.create_task(limiter.acquire("hasty", 0.1))
+    patient = asyncio.create_task(limiter.acquire("patient", 5))
+    await asyncio.sleep(0.12)
+    assert not hasty.done(), "a queue is no pause"
+    began = loop.time()
+    limiter.overloaded(began, 86400, "come back tomorrow")
+    limiter.release()
+    with pytest.raises(Closed):
+        await hasty
+    with pytest.raises(Closed):
+        await limiter.acquire("late", 0.1)
+    assert loop.time() - began < 0.1
+    assert limiter.reason == "come back tomorrow" and 0 < limiter.pause_s <= 0.201
+    waited = await patient
+    assert 0.15 < waited <= loop.time() - began < 1
+    assert limiter.pause_s == 0
+    assert limiter.in_flight == 1
+
+
+async def test_pauses_add_up_until_a_call_has_no_time_left(monkeypatch):
+    monkeypatch.setattr(limiter_module, "CLOSED_AT_MOST_S", 0.1)
+    limiter = Limiter(1)
+    await limiter.acquire("busy")
+    waiting = asyncio.create_task(limiter.acquire("a", 0.25))
+    for _ in range(3):
+        await asyncio.sleep(0)
+        limiter.overloaded(asyncio.get_running_loop().time(), 1)
+        await asyncio.sleep(0.11)
+    with pytest.raises(Closed):
+        await waiting

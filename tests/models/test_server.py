@@ -18,6 +18,7 @@ from gymflow.contracts.run import Budgets
 from gymflow.errors import RolloutFailure, StopEpisode
 from gymflow.models import Gateway, ModelClient
 from gymflow.models import server as server_module
+from gymflow.models.scripted import Scripted
 from gymflow.models.server import Admission, GatewayServer
 from tests.models.conftest import chat_answer
 from tests.support.endpoint import RunningEndpoint, start_endpoint
@@ -291,6 +292,113 @@ async def test_a_request_that_makes_no_sense_is_answered_and_not_recorded():
                 assert answer.status == 400
                 assert (await answer.json())["error"]["message"]
         assert admission.client.calls == []
+
+
+@streamed
+async def test_what_breaks_inside_the_gateway_is_a_failure_in_the_callers_shape_and_the_rollouts_end(
+    stream, chat_client, claude_client
+):
+    asked = []
+
+    def reply(request):
+        asked.append(request)
+        raise KeyError("nobody foresaw this")
+
+    spec = ModelSpec(provider="scripted", model="s", max_retries=5)
+    messages: Any = [{"role": "user", "content": "q"}]
+    async with Gateway({"policy": spec}, providers={"policy": Scripted(spec, answer=reply)}) as gateway:
+        server = GatewayServer()
+        await server.open()
+        for make, error in ((chat_client, openai.APIStatusError), (claude_client, anthropic.APIStatusError)):
+            admission = server.admit(gateway.client("policy"))
+            client = make(admission)
+            for words in ("nobody foresaw this", "has ended and may make no more calls"):
+                with pytest.raises(error, match=words) as raised:
+                    if make is chat_client:
+                        await client.chat.completions.create(model="m", messages=messages, stream=stream)
+                    else:
+                        await client.messages.create(model="m", max_tokens=9, messages=messages, stream=stream)
+                assert raised.value.response.headers["x-should-retry"] == "false"
+            assert isinstance(admission.outcome, RolloutFailure)
+            assert admission.outcome.kind is FailureKind.MODEL_ERROR
+            assert [call.status for call in admission.client.calls] == ["error"]
+        await server.close()
+    assert len(asked) == 2, "one call for each rollout, and none after it"
+
+
+async def test_an_answer_that_cannot_be_told_ends_the_rollout_too(chat_client, monkeypatch):
+    spec = ModelSpec(provider="scripted", model="s", parameters={"rules": [{"text": "ok"}]})
+    monkeypatch.setattr(server_module, "_answer", lambda *_: 1 / 0)
+    async with serving(spec) as admission:
+        with pytest.raises(openai.InternalServerError, match="ZeroDivisionError"):
+            await chat_client(admission).responses.create(model="m", input="q")
+        assert isinstance(admission.outcome, RolloutFailure)
+
+
+async def test_an_error_inside_a_stream_ends_the_rollout(serve, chat_client):
+    """Many clients ask again when a stream breaks, however they are told not to."""
+    asked = []
+
+    async def handler(request):
+        asked.append(request)
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(b'data: {"choices":[{"index":0,"delta":{"content":"half an ans"}}]}\n\n')
+        return response
+
+    async with serving(ModelSpec(model="m", base_url=await serve(handler), max_retries=3)) as admission:
+        messages: Any = [{"role": "user", "content": "q"}]
+        for _ in range(4):
+            with pytest.raises(openai.APIError):
+                events = await chat_client(admission).chat.completions.create(model="m", messages=messages, stream=True)
+                async for _ in events:
+                    pass
+        assert admission.ended.is_set()
+    assert len(asked) == 1
+
+
+async def test_many_programs_behind_one_address_do_not_end_each_other(chat_client):
+    rules = [{"contains": "bad", "error": {"status": 400, "message": "too bad", "retryable": False}}, {"text": "ok"}]
+    spec = ModelSpec(provider="scripted", model="s", parameters={"rules": rules})
+    async with Gateway({"policy": spec}) as gateway:
+        server = GatewayServer()
+        await server.open()
+        client = chat_client(server.admit(gateway.client("policy"), lasting=True))
+        with pytest.raises(openai.BadRequestError, match="too bad"):
+            await client.responses.create(model="m", input="bad")
+        assert (await client.responses.create(model="m", input="good")).output_text == "ok"
+        await server.close()
+
+
+async def test_what_the_endpoints_dialect_cannot_say_is_the_requests_fault(endpoint, chat_client):
+    async with serving(upstreams(endpoint)["messages"]) as admission:
+        messages: Any = [{"role": "user", "content": "q"}]
+        with pytest.raises(openai.BadRequestError, match="cannot be sent"):
+            await chat_client(admission).chat.completions.create(
+                model="m", messages=messages, response_format={"type": "json_object"}
+            )
+
+
+async def test_a_rate_limit_is_told_as_one(chat_client, claude_client):
+    error = {"kind": "model_rate_limited", "status": 429, "message": "slow down", "retryable": False}
+    messages: Any = [{"role": "user", "content": "q"}]
+    async with serving(scripted_error(**error)) as admission:
+        with pytest.raises(openai.RateLimitError, match="slow down") as limited:
+            await chat_client(admission).chat.completions.create(model="m", messages=messages)
+        assert limited.value.type == "rate_limit_error"
+    async with serving(scripted_error(**error)) as admission:
+        with pytest.raises(anthropic.RateLimitError, match="slow down"):
+            await claude_client(admission).messages.create(model="m", max_tokens=9, messages=messages)
+
+
+async def test_what_is_not_there_is_told_in_the_callers_shape(chat_client, claude_client):
+    async with serving(scripted_error()) as admission:
+        messages: Any = [{"role": "user", "content": "q"}]
+        with pytest.raises(anthropic.NotFoundError, match="there is no POST") as missing:
+            await claude_client(admission).messages.count_tokens(model="m", messages=messages)
+        assert missing.value.body["error"]["type"] == "not_found_error"
+        with pytest.raises(openai.NotFoundError, match="there is no POST"):
+            await chat_client(admission).embeddings.create(model="m", input="q")
 
 
 @pytest.mark.parametrize("after_s", [0.0, 0.1], ids=["at once", "after the headers"])

@@ -11,6 +11,7 @@ from gymflow.contracts.model import ModelSpec
 from gymflow.contracts.outcome import FailureKind, StopReason
 from gymflow.errors import InputError, RolloutFailure, StopEpisode
 from gymflow.models import EndpointDown, Gateway, ModelRequest
+from gymflow.models import limiter as limiter_module
 from gymflow.models import upstream as upstream_module
 from tests.models.conftest import chat_answer
 from tests.support.cases import fault
@@ -122,6 +123,66 @@ async def test_a_wait_that_the_deadline_does_not_allow_is_not_begun(serve, spec)
     assert isinstance(failure, RolloutFailure)
     assert (failure.kind, call.attempts) == (FailureKind.MODEL_RATE_LIMITED, 1)
     assert time.monotonic() - began < 2
+
+
+async def test_an_endpoint_that_says_not_before_tomorrow_fails_calls_in_its_own_words_and_is_asked_again(
+    serve, spec, monkeypatch
+):
+    monkeypatch.setattr(limiter_module, "CLOSED_AT_MOST_S", 0.4)
+    monkeypatch.setattr(upstream_module, "TOLD_FROM_S", 0.1)
+    answers = iter([429])
+
+    async def handler(request):
+        if next(answers, None):
+            body = {"error": {"message": "daily limit"}}
+            return web.json_response(body, status=429, headers={"retry-after": "86400"})
+        return web.json_response(chat_answer())
+
+    base_url = await serve(handler)
+    async with Gateway({"policy": spec(base_url, timeout_s=5)}) as gateway:
+        began = time.monotonic()
+        policy = gateway.client("policy")
+        with pytest.raises(RolloutFailure, match="daily limit") as failure:
+            await policy.create(ModelRequest(ASK))
+        assert failure.value.kind is FailureKind.MODEL_RATE_LIMITED
+        assert policy.calls[0].http_status == 429
+        assert time.monotonic() - began < 0.3
+        assert "daily limit" in gateway.waiting_for["policy"]
+        await gateway.client("policy").create(ModelRequest(ASK))
+        assert 0.4 <= time.monotonic() - began < 3, "after a bounded time it is asked again"
+        assert gateway.waiting_for == {}
+
+
+async def test_a_call_whose_deadline_lies_within_the_pause_does_not_wait_for_it(serve, spec):
+    async def handler(request):
+        body = {"error": {"message": "daily limit"}}
+        return web.json_response(body, status=429, headers={"retry-after": "86400"})
+
+    began = time.monotonic()
+    async with Gateway({"policy": spec(await serve(handler), timeout_s=5)}) as gateway:
+        for _ in range(4):
+            policy = gateway.client("policy")
+            with pytest.raises(RolloutFailure, match="daily limit") as failure:
+                await policy.create(ModelRequest(ASK))
+            assert failure.value.kind is policy.calls[0].error_kind is FailureKind.MODEL_RATE_LIMITED
+            assert "daily limit" in policy.calls[0].error_message
+    assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize("status", [402, 403, 404])
+async def test_requests_that_are_refused_one_by_one_do_not_end_the_run(serve, spec, status):
+    """One rollout asks for a file that is not there, again and again; the others are answered."""
+
+    async def handler(request):
+        if "the file" in await request.text():
+            return web.json_response({"error": {"message": "file not found"}}, status=status)
+        return web.json_response(chat_answer())
+
+    async with Gateway({"policy": spec(await serve(handler))}) as gateway:
+        for _ in range(25):
+            with pytest.raises(RolloutFailure, match="file not found"):
+                await gateway.client("policy").create(ModelRequest([{"role": "user", "content": "read the file"}]))
+        assert (await gateway.client("policy").create(ModelRequest(ASK))).finish_reason == "stop"
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])

@@ -42,6 +42,28 @@ async def test_a_rollout_reads_back_as_it_was_committed(store: Store, build: Any
     assert list(reader.layout.journal.glob("*.jsonl")) == [reader.layout.segment(1)]
 
 
+@pytest.mark.parametrize("where", ["journal", "parts"])
+async def test_a_rollout_that_has_gone_on_is_replaced_when_that_is_said(store: Store, build: Any, where: str) -> None:
+    build.run(store, "r", 2)
+    async with store.writer("r") as writer:
+        for step in range(3):
+            for index in range(2):
+                await writer.commit(build.record("r", index, snapshot={"step": step}), again=True)
+            if where == "parts" and step < 2:
+                await writer.roll()
+    reader = store.run("r")
+    assert [record.evidence.snapshot for record in reader.records([0, 1])] == [{"step": 2}] * 2
+    assert reader.pending() == []
+    async with store.writer("r") as writer:
+        assert writer.status(1) is Status.COMPLETED
+        await writer.finish()
+    with connect(store.root) as connection:
+        for table in ("rollouts", "evidence"):
+            [(count,)] = connection.execute(f"select count(*) from {table}").fetchall()
+            assert count == 2
+    assert store.run("r").record(0).evidence.snapshot == {"step": 2}
+
+
 async def test_a_completed_rollout_is_not_committed_twice(store: Store, build: Any) -> None:
     build.run(store, "r", 1)
     async with store.writer("r") as writer:
