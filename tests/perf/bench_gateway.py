@@ -36,7 +36,9 @@ from tests.support.endpoint import start_endpoint
 
 CONCURRENCY = 64
 CHUNK_S = 0.05
-CHUNKS = 40
+CHUNKS = 200
+RAMP_S = 4.0
+"""Over which streams are begun, so that a chunk's delay is not that of two hundred requests at one time."""
 
 
 def question(number: int) -> list[dict[str, Any]]:
@@ -110,21 +112,23 @@ async def over_http(url: str, gateway_url: str, gateway_pid: int, calls: int) ->
 
 
 async def chunk_delays(url: str, streams: int) -> list[float]:
-    """Seconds from the endpoint's write to the client's read, of every chunk."""
-    delays: list[float] = []
+    """Seconds from the endpoint's write to the client's read, of every chunk while all streams are on."""
+    chunks: list[tuple[float, float]] = []
+    begun = time.monotonic()
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector) as session:
 
         async def stream(number: int) -> None:
-            await asyncio.sleep(number * CHUNK_S / streams)
-            body = {"model": "m", "messages": question(number), "stream": True}
+            await asyncio.sleep(number * RAMP_S / streams)
+            asked = [{"role": "user", "content": f"Say {number}."}]
+            body = {"model": "m", "messages": asked, "stream": True}
             async with session.post(f"{url}/chat/completions", json=body) as answer:
                 async for line in answer.content:
                     if (at := line.find(b'"sent_at":')) >= 0:
-                        delays.append(time.monotonic() - float(line[at + 10 :].partition(b",")[0]))
+                        chunks.append((float(line[at + 10 :].partition(b",")[0]), time.monotonic()))
 
         await asyncio.gather(*(stream(number) for number in range(streams)))
-    return delays
+    return [read - sent for sent, read in chunks if RAMP_S + 1 <= sent - begun <= CHUNKS * CHUNK_S]
 
 
 async def queued(url: str, rollouts: int) -> None:
