@@ -13,14 +13,26 @@ from hypothesis import strategies as st
 
 from gymflow.contracts.model import ModelSpec
 from gymflow.contracts.outcome import FailureKind
+from gymflow.contracts.trajectory import Usage
 from gymflow.errors import RolloutFailure
 from gymflow.items import function_calls, output_text
-from gymflow.models import Gateway, ModelError, ModelRequest
+from gymflow.models import Gateway, ModelError, ModelRequest, wire
 from gymflow.models.anthropic import Anthropic
-from gymflow.models.base import Dialect
-from gymflow.models.dialects import DialectError, Interrupted, chat, messages, responses
+from gymflow.models.base import Dialect, ModelResponse
+from gymflow.models.dialects import (
+    DialectError,
+    Interrupted,
+    chat,
+    messages,
+    refusal,
+    responses,
+    serve_chat,
+    serve_messages,
+    serve_responses,
+)
 from gymflow.models.dialects.events import ASSEMBLERS, EventStream
 from gymflow.models.openai import OpenAI
+from gymflow.models.server import Admission
 from tests.models.test_server import serving
 
 Event = dict[str, Any]
@@ -72,6 +84,10 @@ def streaming(*events: bytes, content_type: str = "text/event-stream") -> Any:
         return response
 
     return handler
+
+
+def client_of(admission: Admission) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(base_url=admission.url + "/v1", api_key="k", max_retries=0)
 
 
 def named(events: list[Event]) -> list[bytes]:
@@ -161,7 +177,7 @@ async def test_one_odd_value_anywhere_in_a_stream_is_read_or_fails_the_call(dial
     assembler = ASSEMBLERS[dialect]()
     try:
         for event in events:
-            provider._event(orjson.dumps(event).decode(), assembler)
+            provider._event(wire.dumps(event).decode(), assembler)
         provider._decoded(provider._understood(assembler.payload))
     except ModelError as error:
         assert error.kind is FailureKind.MODEL_ERROR
@@ -179,7 +195,7 @@ async def test_what_a_gateway_cannot_read_fails_the_call_and_not_the_gateway(ser
 
     spec = ModelSpec(model="m", base_url=await serve(handler))
     async with serving(spec) as admission:
-        async with openai.AsyncOpenAI(base_url=admission.url + "/v1", api_key="k", max_retries=0) as client:
+        async with client_of(admission) as client:
             with pytest.raises(openai.APIError, match="not of the dialect"):
                 await client.chat.completions.create(model="m", messages=ASK, stream=True)
         assert isinstance(admission.outcome, RolloutFailure)
@@ -196,7 +212,7 @@ async def test_a_stream_that_says_done_before_the_answer_is_complete_was_cut(ser
         events = [*named([created]), DONE]
     spec = ModelSpec(model="m", base_url=await serve(streaming(*events)), api=api, max_retries=0)
     async with serving(spec) as admission:
-        async with openai.AsyncOpenAI(base_url=admission.url + "/v1", api_key="k", max_retries=0) as client:
+        async with client_of(admission) as client:
             with pytest.raises(openai.APIError, match="broke off"):
                 if api == "chat":
                     async for _ in await client.chat.completions.create(model="m", messages=ASK, stream=True):
@@ -231,7 +247,7 @@ async def test_an_endpoint_that_does_not_stream_is_streamed_all_the_same(serve) 
 
     spec = ModelSpec(model="m", base_url=await serve(handler), max_retries=0)
     async with serving(spec) as admission:
-        async with openai.AsyncOpenAI(base_url=admission.url + "/v1", api_key="k", max_retries=0) as client:
+        async with client_of(admission) as client:
             text = ""
             async for chunk in await client.chat.completions.create(model="m", messages=ASK, stream=True):
                 text += chunk.choices[0].delta.content or ""
@@ -268,3 +284,72 @@ def test_an_interrupted_answer_is_a_kind_of_answer_that_is_none() -> None:
     with pytest.raises(Interrupted):
         assembled("chat", [delta(content="hel")])
     assert issubclass(Interrupted, DialectError)
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["native", "converted"])
+async def test_the_responses_stream_of_the_sdk_shows_the_error_in_it(serve, monkeypatch, begun) -> None:
+    monkeypatch.setattr("gymflow.models.server.HEADERS_AFTER_S", 0.01)
+    if begun:
+        created = {"id": "r", "object": "response", "status": "in_progress", "output": []}
+        handler = streaming(*named([{"type": "response.created", "sequence_number": 0, "response": created}]))
+        spec = ModelSpec(model="m", base_url=await serve(handler), api="responses", max_retries=0)
+        words = "broke off"
+    else:
+        rules = [{"delay_s": 0.1, "error": {"status": 400, "message": "too bad", "retryable": False}}]
+        spec = ModelSpec(provider="scripted", model="s", parameters={"rules": rules})
+        words = "too bad"
+    async with serving(spec) as admission, client_of(admission) as client:
+        with pytest.raises(openai.APIError, match=words):
+            async with client.responses.stream(model="m", input="q") as events:
+                await events.get_final_response()
+    told = serve_responses.encode_error_events(502, words).split(b"\n")
+    kinds = [line for line in told if line.startswith(b"event:")]
+    assert kinds == [b"event: error", b"event: response.failed"], "Codex acts on the second"
+
+
+@pytest.mark.parametrize("options", [None, {"include_usage": False}, {"include_usage": True}])
+async def test_usage_is_streamed_where_it_was_asked_for(options: Any) -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 3}
+    spec = ModelSpec(provider="scripted", model="s", parameters={"rules": [{"text": "four", "usage": usage}]})
+    async with serving(spec) as admission, client_of(admission) as client:
+        asked = {} if options is None else {"stream_options": options}
+        stream = await client.chat.completions.create(model="m", messages=ASK, stream=True, **asked)
+        chunks = [chunk async for chunk in stream]
+    counted = [chunk.usage.prompt_tokens for chunk in chunks if chunk.usage]
+    assert counted == ([9] if options == {"include_usage": True} else [])
+    assert [chunk.choices == [] for chunk in chunks].count(True) == len(counted)
+
+
+@pytest.mark.parametrize(
+    ("stop", "content", "finish", "status"),
+    [
+        ("refusal", [{"type": "text", "text": "I"}], "content_filter", "incomplete"),
+        ("refusal", [], "content_filter", "incomplete"),
+        ("pause_turn", [{"type": "text", "text": "first I"}], "length", "incomplete"),
+        ("max_tokens", [{"type": "text", "text": "first I"}], "length", "incomplete"),
+        ("end_turn", [{"type": "text", "text": "four"}], "stop", "completed"),
+    ],
+)
+async def test_why_claude_ended_is_told_to_openais_clients(serve, stop, content, finish, status) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        answer = {"id": "a", "type": "message", "role": "assistant", "model": "m", "content": content}
+        return web.json_response(answer | {"stop_reason": stop, "usage": {"input_tokens": 1, "output_tokens": 1}})
+
+    spec = ModelSpec(provider="anthropic", model="m", base_url=await serve(handler))
+    async with serving(spec) as admission, client_of(admission) as client:
+        completion = await client.chat.completions.create(model="m", messages=ASK)
+        response = await client.responses.create(model="m", input="q")
+    assert (completion.choices[0].finish_reason, response.status) == (finish, status)
+
+
+def test_a_refusal_in_words_is_openais_refusal() -> None:
+    answer = ModelResponse([refusal("I will not")], "refusal", Usage())
+    assert serve_chat.encode_response(answer, "m")["choices"][0]["finish_reason"] == "stop"
+    assert serve_responses.encode_response(answer, "m")["status"] == "completed"
+
+
+def test_a_tool_that_failed_is_told_to_claude_as_it_was() -> None:
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "no such file", "is_error": True}
+    items = serve_messages.decode_message({"role": "user", "content": [result]})
+    assert items[0]["status"] == "incomplete", "the word that Responses has"
+    assert messages.encode_messages(items) == [{"role": "user", "content": [result]}]

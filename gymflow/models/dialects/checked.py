@@ -7,14 +7,13 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-import orjson
-
 from gymflow.models.base import Item, ModelResponse
 from gymflow.models.dialects import DialectError
 
 Decode = Callable[[dict[str, Any]], ModelResponse]
 _MOST = 2**53
 """Beyond it JSON numbers are not exact, and no token was ever counted."""
+_DEEPEST = 100
 _IDS = 2**31
 """Vocabularies are smaller by far, and the store keeps ids in 32 bits."""
 _ROUNDING = 1e-3
@@ -100,12 +99,13 @@ def _require(item: Item) -> None:
             _text(part.get("text", ""), "a reasoning's text")
 
 
-def _shallow(item: Item, kind: str) -> None:
-    """What is kept without being read can be written again."""
-    try:
-        orjson.dumps(item, option=orjson.OPT_NON_STR_KEYS)
-    except TypeError as error:
-        raise DialectError(f"a {kind} cannot be kept: {error}") from error
+def _shallow(value: Any, kind: str, left: int = _DEEPEST) -> None:
+    """What is kept without being read can be compared and written again."""
+    if isinstance(value, dict | list):
+        if left == 0:
+            raise DialectError(f"a {kind} is nested deeper than {_DEEPEST} levels")
+        for part in value.values() if isinstance(value, dict) else value:
+            _shallow(part, kind, left - 1)
 
 
 def _text(value: Any, what: str) -> None:
