@@ -32,5 +32,5 @@ while True:
     say(type="said", text=text)
     if text == "done":
         break
-    exec(text, {"tool": tool, "say": say, "sys": sys, "time": time})
+    exec(text, {"tool": tool, "say": say, "post": post, "URL": URL, "sys": sys, "time": time})
     history += [*response["output"], {"role": "user", "content": "next"}]

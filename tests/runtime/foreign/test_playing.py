@@ -1,7 +1,7 @@
 """The base of foreign harnesses, with an agent of our own in the real sandbox."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,8 +64,10 @@ def play(home: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
         Registry, "harness_class", lambda self, name: Ours if name == "simple" else original(self, name)
     )
 
-    async def run(*texts: str, environment: str = "counter", **budgets: Any) -> RolloutRecord:
-        rules = [{"turn": turn, "text": text} for turn, text in enumerate(texts)]
+    async def run(
+        *texts: str, environment: str = "counter", rules: Sequence[Any] = (), **budgets: Any
+    ) -> RolloutRecord:
+        rules = [*rules, *({"turn": turn, "text": text} for turn, text in enumerate(texts))]
         model = ModelSpec(provider="scripted", parameters={"rules": rules}, max_retries=0)
         samples = collect(
             EnvironmentSelection(name=environment),
@@ -127,6 +129,49 @@ async def test_a_turn_over_the_limit_is_refused_and_the_agent_ends(play: Play) -
     record = await play("tool('add')", "tool('add')", "done", max_turns=2)
     assert record.rollout.stop_reason is StopReason.MAX_TURNS
     assert (record.rollout.turns, record.evidence.snapshot) == (2, {"count": 2})
+
+
+async def test_an_agent_that_asks_again_and_again_has_an_end(play: Play) -> None:
+    """What does not fit the model's context ends nothing by itself: the agent may compact its history, or go on for ever."""
+    again = (
+        "import urllib.error\n"
+        "while True:\n"
+        "    try: post(f'{URL}/v1/responses', {'model': 'm', 'input': 'too much'})\n"
+        "    except urllib.error.HTTPError as error: say(type='refused', why=error.read().decode())"
+    )
+    record = await play(again, max_turns=8, rules=[{"contains": "too much", "error": {"context_overflow": True}}])
+    assert (record.rollout.status, record.rollout.stop_reason) == (Status.COMPLETED, StopReason.MAX_TURNS)
+    assert (record.rollout.turns, record.rollout.model_calls) == (1, 8)
+
+
+async def test_a_model_that_fails_is_asked_once_however_often_the_agent_asks(play: Play) -> None:
+    again = (
+        "import urllib.error\n"
+        "for _ in range(30):\n"
+        "    try: post(f'{URL}/v1/responses', {'model': 'm', 'input': 'fail'})\n"
+        "    except urllib.error.HTTPError: pass"
+    )
+    record = await play(again, rules=[{"contains": "fail", "error": {"message": "no", "retryable": False}}])
+    assert (record.rollout.status, record.rollout.failure) == (Status.FAILED, FailureKind.MODEL_ERROR)
+    assert record.rollout.model_calls == 2
+
+
+async def test_an_agent_that_ends_without_an_answer_of_the_model_is_no_zero(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Mute(Ours):
+        def job(self, visit: Visit) -> Job:
+            code = f"""import urllib.request, urllib.error
+try: urllib.request.urlopen({visit.url!r} + "/v1/responses", b'{{"input": 5}}')
+except urllib.error.HTTPError: pass"""
+            return Job(argv=["python3", "-c", code])
+
+    monkeypatch.setattr(Registry, "harness_class", lambda self, name: Mute)
+    record = await play("done")
+    assert (record.rollout.status, record.rollout.failure) == (Status.FAILED, FailureKind.HARNESS_ERROR)
+    assert "without an answer of the model: `input` must be a string or a list" in (
+        record.rollout.failure_message or ""
+    )
 
 
 @pytest.mark.slow
