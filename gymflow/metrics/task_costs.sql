@@ -1,6 +1,9 @@
--- _per_task (per_task.sql) with what a rollout of the task took on average. Parameter: $run_id. Times in seconds, money in US dollars.
-SELECT t.*, c.* EXCLUDE (environment, agent, task_index)
+-- _per_task (per_task.sql) with what the task is, and what a rollout of it took on average. Parameter: $run_id. Times in seconds, money
+-- in US dollars.
+SELECT t.* EXCLUDE (cluster), k.task_key, k.row_digest, k.task_id, k.split, k.tags, t.cluster,
+       c.* EXCLUDE (environment, agent, task_index)
 FROM _per_task t
+LEFT JOIN (SELECT * EXCLUDE (environment, cluster) FROM tasks WHERE run_id = $run_id) k USING (task_index)
 LEFT JOIN (
     SELECT r.environment, r.agent, p.task_index,
            avg(r.prompt_tokens) AS prompt_tokens, avg(r.completion_tokens) AS completion_tokens,

@@ -1,6 +1,15 @@
 -- The views that scripts may rely on. They stand on what views.py makes: the tables of the store without
 -- superseded rows (rollouts, attempts, evidence, model_calls, plan, tasks), _tokens, _runs, verdict_sets and verdicts.
 
+-- By the status of its stored rollout, null where there is none, and the reward of its verdict.
+create macro outcome_of(status, reward) as
+    case
+        when status is null then 'missing'
+        when status = 'failed' then 'failed'
+        when reward is not null then 'scored'
+        else 'unverified'
+    end::enum ('scored', 'unverified', 'failed', 'missing');
+
 -- What every planned rollout contributes to a score, per verdict set. A run that was never
 -- scored has its rows once, with no verdict set.
 create view outcomes as
@@ -9,12 +18,7 @@ select
     p.environment, p.split, p.agent, p.plan_index, p.task_index, p.chunk, p.seed,
     r.status, r.stop_reason, r.failure, r.sampled_in,
     s.verdict_set, coalesce(s.is_current, true) as is_current,
-    case
-        when r.status is null then 'missing'
-        when r.status = 'failed' then 'failed'
-        when v.reward is not null then 'scored'
-        else 'unverified'
-    end as outcome,
+    outcome_of(r.status, v.reward)::varchar as outcome,
     v.reward, v.passed, v.extracted_answer, v.reason, v.components, v.masked, v.failure as verdict_failure
 from plan p
 left join verdict_sets s on s.run_id = p.run_id

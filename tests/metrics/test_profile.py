@@ -16,7 +16,8 @@ from gymflow.errors import InputError
 from gymflow.metrics.profile import profile
 from gymflow.metrics.quality import Options
 from gymflow.metrics.scorecard import scorecard
-from gymflow.store import Store
+from gymflow.metrics.task_table import open_task_tables
+from gymflow.store import Store, connect
 from tests.support.synthetic import write_run
 
 NAN, INF = math.nan, math.inf
@@ -101,6 +102,20 @@ def test_costs_count_failed_rollouts_too(line: ProfileLine) -> None:
 
 def test_majority_is_left_out_where_nothing_is_extracted(line: ProfileLine) -> None:
     assert (line.majority_at, line.unanswered) == ([], 1.0)
+
+
+@pytest.mark.parametrize("verdict_set", ["first", "another", None])
+def test_what_is_counted_is_what_the_view_of_outcomes_says(place: Store, verdict_set: str | None) -> None:
+    columns = "environment, agent, task_index, outcome, reward, passed, extracted_answer, components"
+    view = f"SELECT {columns} FROM outcomes WHERE run_id = 'r' AND verdict_set = $verdict_set"
+    with connect(place.root, runs=["r"]) as connection:
+        open_task_tables(connection, "r", verdict_set)
+        planned = connection.sql(f"SELECT {columns} FROM _planned").fetchall()
+        expected = connection.sql(view, params={"verdict_set": verdict_set}).fetchall()
+    if verdict_set is None:  # as if it had never been scored
+        assert {row[3] for row in planned} == {"unverified", "failed", "missing"} and len(planned) == 24
+        return
+    assert sorted(planned, key=str) == sorted(expected, key=str) and len(planned) == (24 if verdict_set == "first" else 0)
 
 
 def test_an_unanswered_rollout_is_a_vote_of_its_own_only_where_it_passed(tmp_path: Path) -> None:
