@@ -14,6 +14,8 @@ from gymflow.sandboxes.errors import TooLarge, UnsafePath
 
 MAX_BYTES = 512 << 20
 MAX_FILES = 100_000
+MAX_DEPTH = 256
+"""Of a path, names. To follow a chain of folders takes the square of its length, for each of them."""
 
 
 def pack(files: Mapping[str, bytes | str]) -> bytes:
@@ -63,10 +65,12 @@ def unpack(archive: bytes, folder: Path, *, max_bytes: int = MAX_BYTES, max_file
 
 
 def safe_name(name: str) -> str:
-    """A member's path, normal and relative. Raises UnsafePath where it is absolute or leads upwards."""
+    """A member's path, normal and relative. Raises UnsafePath where it is absolute, leads upwards or is too deep."""
     path = posixpath.normpath(name)
     if not name or "\0" in name or path.startswith("/") or ".." in PurePosixPath(path).parts:
         raise UnsafePath(f"archive member {name!r} leads outside")
+    if path.count("/") >= MAX_DEPTH:
+        raise UnsafePath(f"archive member {name[:40]!r}… lies more than {MAX_DEPTH} folders deep")
     return path
 
 

@@ -29,6 +29,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 MAX_FDS = 128
+MAX_DEPTH = 256
+"""As `archive.MAX_DEPTH`; below that nothing is kept."""
 NAMESPACES = {"user": 0x10000000, "mnt": 0x00020000, "pid": 0x20000000, "net": 0x40000000, "ipc": 0x08000000, "uts": 0x04000000, "cgroup": 0x02000000}  # fmt: skip
 NS_GET_PARENT = 0xB702
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 1, 24, 38, 47
@@ -509,8 +511,6 @@ def copy(source: int, target: int, limit: int) -> int:
 
 
 def put_archive(request: Request) -> None:
-    # Of a path that a kernel takes (4096 bytes), each folder may be one letter; tarfile makes them by recursion.
-    sys.setrecursionlimit(10_000)
     os.makedirs(request["path"], exist_ok=True)
     with open(0, "rb") as source, tarfile.open(fileobj=source, mode="r:") as tar:
         tar.extractall(request["path"], filter="data")
@@ -561,7 +561,7 @@ def get_archive(request: Request) -> None:
                     raise OSError(errno.EFBIG, root)
                 if not member.isreg():
                     tar.addfile(member)
-                    if member.isdir():
+                    if member.isdir() and inner.count("/") < MAX_DEPTH:
                         waiting.append(inner)
                     continue
                 with contextlib.suppress(PermissionError), open(path, "rb") as source:
