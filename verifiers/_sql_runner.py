@@ -1,7 +1,7 @@
 """Runs one query on a fresh database, inside a sandbox; the rows go to standard output as JSON.
 
-The database is made first. What the query then may not do is read or write anything but its tables: in DuckDB external
-access is off and cannot be turned on again, in SQLite attaching is not allowed.
+The database is made first. What the query then may do is read its tables: in DuckDB it is a SELECT, external access is off and
+cannot be turned on again; in SQLite reading is all that is authorized.
 """
 
 # Runs in the sandbox, by whichever Python that has.
@@ -13,6 +13,10 @@ import os
 import sys
 
 sys.path += [p for p in (f"{r}/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages" for r in ("/opt/venv", sys.prefix)) if os.path.isdir(p)][:1]  # fmt: skip
+
+
+SCHEMA_PRAGMAS = ("table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list")
+"""What tells of the tables; as table-valued functions they stand in queries."""
 
 
 def plain(value):
@@ -40,9 +44,16 @@ def sqlite_rows(job):
     database.commit()
     if hasattr(database, "enable_load_extension"):
         database.enable_load_extension(False)
-    denied = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH}
-    database.set_authorizer(lambda action, *_: sqlite3.SQLITE_DENY if action in denied else sqlite3.SQLITE_OK)
+    reading = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+
+    def authorized(action, name, *_):
+        allowed = action in reading or (action == sqlite3.SQLITE_PRAGMA and name in SCHEMA_PRAGMAS)
+        return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
+
+    database.set_authorizer(authorized)
     cursor = database.execute(job["sql"])
+    if cursor.description is None:
+        raise ValueError("this is no query")
     return [item[0] for item in cursor.description or ()], cursor.fetchmany(job["max_rows"] + 1)
 
 
@@ -56,6 +67,8 @@ def duckdb_rows(job):
     statements = duckdb.extract_statements(job["sql"])
     if len(statements) != 1:
         raise ValueError(f"{len(statements)} statements where one was expected")
+    if statements[0].type != duckdb.StatementType.SELECT:
+        raise ValueError("this is no query")
     cursor = database.execute(statements[0])
     return [item[0] for item in cursor.description or ()], cursor.fetchmany(job["max_rows"] + 1)
 

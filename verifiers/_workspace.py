@@ -5,7 +5,7 @@ import io
 import posixpath
 import re
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gymflow.verifiers._code import fenced
@@ -57,7 +57,7 @@ def guarded(
     left: Mapping[str, bytes], base: Mapping[str, bytes], tests: Mapping[str, bytes], protected: Sequence[str]
 ) -> Workspace:
     """What an agent left, with runner files, protected files and the folders of the hidden tests as they were at the start,
-    and the hidden tests put in."""
+    and the hidden tests put in. A file that stands where those need a folder is gone, and so is what lies where they need a file."""
     folders = {path.split("/")[0] for path in tests if "/" in path}
 
     def ours(path: str) -> bool:
@@ -65,19 +65,32 @@ def guarded(
         return in_folder or path in tests or _is_runner_file(path) or any(_matches(path, one) for one in protected)
 
     mine = {path: data for path, data in base.items() if ours(path)}
-    reset = sorted(path for path, data in left.items() if ours(path) and mine.get(path) != data)
+    put = {**mine, **tests}
+    taken = _folders(put)
+    theirs = {
+        path: data
+        for path, data in left.items()
+        if not ours(path) and path not in taken and _folders([path]).isdisjoint(put)
+    }
+    reset = sorted(path for path, data in left.items() if path not in theirs and mine.get(path) != data)
     reset += sorted(path for path in mine if path not in left)
-    return Workspace({**{path: data for path, data in left.items() if not ours(path)}, **mine, **tests}, reset)
+    return Workspace({**theirs, **put}, reset)
+
+
+def _folders(paths: Iterable[str]) -> set[str]:
+    """The folders that these paths lie in."""
+    found: set[str] = set()
+    for path in paths:
+        while (path := posixpath.dirname(path)) and path not in found:
+            found.add(path)
+    return found
 
 
 def rebuilt(evidence: Evidence, work: Workspace, protected: Sequence[str] = ()) -> bytes:
     """An archive of what is judged, with modes and links as the agent left them where a `workspace` artifact has them. A link
     that leads out of the workspace, or stands where a file that is judged lies, is not in it."""
     left = dict(work.files)
-    needed = {*left, ""}
-    for path in left:
-        while (path := posixpath.dirname(path)) not in needed:
-            needed.add(path)
+    needed = {*left, *_folders(left)}
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as out:
         if "workspace" in evidence.artifacts:
@@ -150,6 +163,8 @@ def apply(patch: str, base: Mapping[str, bytes]) -> dict[str, bytes]:
         result += source[taken:]
         if new:
             files[archive.safe_name(new)] = "".join(result).encode("utf-8", "surrogateescape")
+    if both := sorted(_folders(files).intersection(files)):
+        raise PatchError(f"{both[0]} would be a file and a folder")
     return files
 
 

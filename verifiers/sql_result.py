@@ -5,7 +5,8 @@
             SELECT a FROM t ORDER BY a DESC LIMIT 1
             ```
 
-Both queries run in sandboxes of their own, each on a fresh copy of the database; the rows are compared out here.
+Both queries run in sandboxes of their own, each on a fresh copy of the database, which they can only read; the rows are compared
+out here.
 """
 
 import json
@@ -65,7 +66,7 @@ class SqlResult(Verifier[SqlResultTask]):
     distributions = ("duckdb",)
 
     class Parameters(BaseParameters):
-        """`tolerance` is for numbers: absolute below 1, relative above."""
+        """`tolerance` is for numbers with a fraction: absolute below 1, relative above. Whole numbers are equal or not."""
 
         time_limit_s: float = Field(10.0, gt=0)
         memory_mib: int = Field(512, ge=64)
@@ -147,8 +148,9 @@ def difference(result: Result, expected: Result, *, ordered: bool, tolerance: fl
         return "too many rows"
     if len(result.rows) != len(expected.rows):
         return f"{len(result.rows)} rows, expected {len(expected.rows)}"
-    if expected.rows and result.rows and len(result.rows[0]) != len(expected.rows[0]):
-        return f"{len(result.rows[0])} columns, expected {len(expected.rows[0])}"
+    ours_wide, theirs_wide = _width(result), _width(expected)
+    if theirs_wide is not None and ours_wide != theirs_wide:
+        return f"{ours_wide or 0} columns, expected {theirs_wide}"
     ours, theirs = result.rows, expected.rows
     if not ordered:
         ours, theirs = sorted(ours, key=_sort_key), sorted(theirs, key=_sort_key)
@@ -158,12 +160,35 @@ def difference(result: Result, expected: Result, *, ordered: bool, tolerance: fl
     return None
 
 
+def _width(result: Result) -> int | None:
+    """How many columns; None where rows that are none came without their columns."""
+    return len(result.columns) or (len(result.rows[0]) if result.rows else None)
+
+
 def _same(a: Any, b: Any, tolerance: float) -> bool:
     if isinstance(a, int | float) and isinstance(b, int | float):
-        return a == b or (math.isfinite(a) and math.isfinite(b) and abs(a - b) <= tolerance * max(1.0, abs(b)))
-    return type(a) is type(b) and a == b
+        if a == b or not (math.isfinite(a) and math.isfinite(b)):
+            return a == b
+        if isinstance(b, int) and (isinstance(a, int) or round(a) != b):
+            return False
+        if isinstance(a, int) and round(b) != a:
+            return False
+        if _whole(a) and _whole(b):
+            return False
+        return abs(a - b) <= tolerance * max(1.0, abs(b))
+    return type(a) is type(b) and bool(a == b)
+
+
+def _whole(value: float) -> bool:
+    """Whether it stands for one whole number: above 2^53 a float stands for several."""
+    return value == int(value) and abs(value) < 1 << 53
 
 
 def _sort_key(row: Row) -> list[tuple[int, float, str]]:
-    """An order in which numbers that are almost equal come to lie side by side."""
-    return [(0, float(f"{v:.6g}"), "") if isinstance(v, int | float) else (1, 0.0, json.dumps(v)) for v in row]
+    """An order in which numbers that are almost equal come to lie side by side, and whole ones in their own."""
+    near = [(0, float(f"{v:.6g}"), "") if _number(v) else (1, 0.0, json.dumps(v)) for v in row]
+    return near + [(0, v if isinstance(v, int) or _whole(v) else 0.0, "") for v in row if _number(v)]
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float)

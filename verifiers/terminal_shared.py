@@ -10,7 +10,7 @@ machine that an agent could change: `terminal` is to be preferred where a workin
 from typing import Any
 
 import orjson
-from gymflow.verifiers._terminal_run import LOGS, TESTS, run_tests, verdict_of
+from gymflow.verifiers._terminal_run import LOGS, TESTS, Forged, run_tests, verdict_of
 from gymflow.verifiers.terminal import TerminalTask
 from pydantic import Field
 
@@ -39,11 +39,15 @@ class TerminalShared(Verifier[TerminalTask]):
         )
         kept = planted.stdout.decode(errors="replace").split()
         if TESTS in kept or LOGS in kept:
-            return {ARTIFACT: orjson.dumps({"locked": True})}
+            return {ARTIFACT: orjson.dumps({"lost": "the agent's /tests or /logs/verifier could not be removed"})}
         try:
             result, rewards = await run_tests(sandbox, task.tests, task.time_limit_s or self.parameters.time_limit_s)
         except VerifierError as error:
             return {ARTIFACT: orjson.dumps({"fault": str(error)})}
+        except OSError as error:
+            return {ARTIFACT: orjson.dumps({"lost": f"the tests could not be put in: {error}"})}
+        except Forged as error:
+            return {ARTIFACT: orjson.dumps({"lost": str(error)})}
         told = {
             "outcome": result.outcome,
             "exit_code": result.exit_code,
@@ -59,9 +63,8 @@ class TerminalShared(Verifier[TerminalTask]):
         told: dict[str, Any] = orjson.loads(evidence.read_artifact(ARTIFACT))
         if "fault" in told:
             raise VerifierError(told["fault"])
-        if "locked" in told:
-            reason = "the agent's /tests or /logs/verifier could not be removed"
-            return Verdict(reward=0.0, reason=reason, details={"tamper_suspected": True})
+        if "lost" in told:
+            return Verdict(reward=0.0, reason=told["lost"], details={"shared": True, "tamper_suspected": True})
         details = {"shared": True, **({"tamper_suspected": True} if told["planted"] else {})}
         verdict: Verdict = verdict_of(told["outcome"], told["exit_code"], told["output"], told["rewards"], details)
         return verdict

@@ -63,6 +63,27 @@ def test_a_query_cannot_read_files_nor_change_what_is_asked_next(judge):
     assert judge("SELECT name FROM town WHERE people > 120").reward == 1.0
 
 
+def test_whole_numbers_have_no_tolerance(judge):
+    for wrong, right in ((5_000_004, 5_000_000), (10**18 + 777, 10**18), (2**53, 2**53 + 1), ("5000004.0", 5_000_000), ("5000004.0", "5000000.0")):  # fmt: skip
+        assert judge(f"SELECT {wrong}", f"SELECT {right}").reward == 0.0, (wrong, right)
+        assert judge(f"SELECT {right}", f"SELECT {right}").reward == 1.0
+    assert judge("SELECT 7 * 0.1 * 10", "SELECT 7").reward == judge("SELECT 7", "SELECT 7 * 0.1 * 10").reward == 1.0
+    both = "SELECT 12345678 AS a, 'x' AS b UNION ALL SELECT 12345679, 'x'"
+    assert judge("SELECT 12345679, 'x' UNION ALL SELECT 12345678, 'x'", both).reward == 1.0
+    assert judge("SELECT 12345679, 'x' UNION ALL SELECT 12345679, 'x'", both).reward == 0.0
+
+
+def test_nothing_but_a_query_of_as_many_columns_equals_an_empty_result(judge):
+    reference = "SELECT name, people FROM town WHERE people > 1000000"
+    for cheat in ("INSERT INTO town SELECT * FROM town", "CREATE TABLE z(a INT)", "SELECT 1, 2, 3 WHERE 1 = 0", "DELETE FROM town",
+                  "SELECT name FROM town WHERE people < 0", "CREATE TEMP TABLE z AS SELECT 1", "BEGIN"):  # fmt: skip
+        assert judge(cheat, reference).reward == 0.0, cheat
+    assert judge("SELECT people, name FROM town WHERE people < 0", reference).reward == 1.0
+    assert (
+        judge("WITH big AS (SELECT * FROM town WHERE people < 0) SELECT name, people FROM big", reference).reward == 1.0
+    )
+
+
 def test_a_query_that_does_not_end_is_ended(score, said):
     sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     row = {"database": DATABASE, "expected_sql": "SELECT 1"}

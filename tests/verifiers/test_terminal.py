@@ -47,6 +47,51 @@ def test_a_reward_that_the_agent_planted_is_gone_and_recorded(judge):
     assert verdict.reward == 0.0 and verdict.details["tamper_suspected"] is True
 
 
+FORGERIES = {
+    "a reward.json, which would win": "open('/logs/verifier/reward.json', 'w').write('{\"reward\": 1}')",
+    "a reward that is written again and again": """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    for fd in range(3): os.close(fd)
+    while True:
+        open("/logs/verifier/reward.txt", "w").write("1")
+        time.sleep(0.001)
+""",
+    "an end of all processes": "import os\nos.system('kill -9 -1')",
+    "a file for the folder": "import shutil\nshutil.rmtree('/logs/verifier')\nopen('/logs/verifier', 'w').write('1')",
+}
+RUNS = {
+    "tests": {
+        "test.sh": 'if [ "$(python3 /app/solve.py)" = 42 ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt'
+    }
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_programs_of_the_agent_that_the_tests_run_give_no_reward(judge, forgery):
+    assert judge({"solve.py": FORGERIES[forgery] + "\nprint(0)\n"}, RUNS).reward == 0.0
+
+
+def test_a_program_that_leaves_something_running_may_be_right(judge):
+    leaving = "import subprocess\nsubprocess.Popen(['sleep', '5003'], stdout=subprocess.DEVNULL, start_new_session=True)\nprint(42)\n"
+    assert judge({"solve.py": leaving}, RUNS).reward == 1.0
+
+
+def test_a_disk_that_the_agent_filled_leaves_room_for_the_tests(judge):
+    row = {**ROW, "sandbox": {"limits": {"disk_mib": 24}}}
+    full = {"given.txt": "b\na\n", "big": b"x" * (23 << 20)}
+    assert judge(full, row).reward == 0.0
+    assert judge({**full, "sorted.txt": "a\nb\n"}, row).reward == 1.0
+    assert judge({"big": b"x" * (200 << 20)}, row).reward == 0.0
+
+
+def test_a_folder_where_the_task_has_a_file_is_taken_out(judge):
+    row = {**ROW, "files": {**ROW["files"], "conftest.py": "x"}}
+    verdict = judge({"sorted.txt": "a\nb\n", "conftest.py/x": "1"}, row)
+    assert verdict.reward == 1.0 and verdict.details["reset"] == ["conftest.py/x", "conftest.py"]
+
+
 def test_tests_that_write_no_reward_are_an_error_and_not_a_wrong_answer(judge):
     for script in (
         "exit 0",
