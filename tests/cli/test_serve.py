@@ -84,6 +84,27 @@ def test_any_client_is_served_and_every_conversation_kept(
     assert here("eval", "run", "--resume", served.told["run_id"], "--inline").code == 2
 
 
+def test_what_one_caller_gets_wrong_is_no_others_concern(
+    spawn: Callable[..., Process], here: Gym, endpoint: RunningEndpoint
+) -> None:
+    served = Served(spawn("serve", "fake-model", "--base-url", endpoint.url, "--json"))
+    assert served.openai.responses.create(model="m", input="one").output_text == "seven"
+    for wrong in ({"instructions": 5}, {"tools": {"a": 1}}, {"text": 5}, {"reasoning": "high"}):
+        with pytest.raises(openai.BadRequestError):
+            served.openai.responses.create(model="m", input="hi", extra_body=wrong)
+    endpoint.control(error_rate=1, error_status=404)
+    for _ in range(9):
+        with pytest.raises(openai.NotFoundError):
+            served.openai.responses.create(model="m", input="for what is not there")
+    endpoint.control(error_rate=0)
+    assert served.openai.responses.create(model="m", input="two").output_text == "seven"
+    served.process.interrupt()
+    code, _, err = served.process.wait()
+    assert code == 0 and "11 conversations in run" in err
+    rows = here("sql", "select status, count(*) as n from rollouts group by 1 order by 1", "--json").json
+    assert rows == [{"status": "completed", "n": 2}, {"status": "failed", "n": 9}]
+
+
 def test_ctrl_c_finishes_the_calls_under_way(spawn: Callable[..., Process], here: Gym) -> None:
     with start_endpoint(text="late", latency_ms=1000) as endpoint:
         served = Served(spawn("serve", "fake-model", "--base-url", endpoint.url, "--json"))
