@@ -34,6 +34,11 @@ _LAST_PAIRS = frozenset(
     [("api", "key"), ("private", "key"), ("secret", "key"), ("access", "key"), ("auth", "key"), ("signing", "key")]
 )
 
+_LAST_HEADER_WORDS = frozenset(
+    {"key", "keys", "auth", "authentication", "pass", "jwt", "bearer", "session", "signature"}
+)
+_IDENTIFYING = frozenset({"id", "organization", "project", "account", "user", "traceparent", "agent", "version"})
+
 # Each pattern stands behind a substring that it cannot match without: most texts hold none of them.
 _SHAPES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
     (needle, re.compile(pattern), replacement)
@@ -118,6 +123,14 @@ def is_secret_name(name: str) -> bool:
     return bool(words) and (
         words[-1] in _LAST_WORDS or tuple(words[-2:]) in _LAST_PAIRS or words[-3:] == ["access", "key", "id"]
     )
+
+
+def is_secret_header(name: str, value: str) -> bool:
+    """Whether a header holds a secret: by its name, of which there are as many as gateways (`Ocp-Apim-Subscription-Key`, `X-Auth`),
+    or because its value is as random as only keys are, unless the name says that it identifies something."""
+    last = ([word.lower() for word in _WORDS.findall(name)] or [""])[-1]
+    random = any(_random(part) for part in re.split(r"[^0-9A-Za-z]+", value)) and last not in _IDENTIFYING
+    return is_secret_name(name) or last in _LAST_HEADER_WORDS or random
 
 
 def mask(config: Any) -> Any:
@@ -208,8 +221,9 @@ class Redactor:
         """For configurations and headers: strings under secret names are masked, the others go through `text`."""
         return _rebuilt(value, self._config_string)
 
-    def _config_string(self, name: str | None, text: str) -> str:
-        if name is not None and is_secret_name(name) and text:
+    def _config_string(self, within: str | None, name: str | None, text: str) -> str:
+        is_header = within is not None and within.lower().endswith("headers")
+        if name is not None and text and (is_secret_header(name, text) if is_header else is_secret_name(name)):
             return text if _REFERENCE.search(text) else MASK
         return self.text(text)
 
@@ -230,6 +244,11 @@ def _encodable(value: str) -> bool:
 def _telling(value: str) -> bool:
     mixed = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
     return len(value) >= (10 if mixed else 16)
+
+
+def _random(word: str) -> bool:
+    """Long, and letters among digits: no word, no version and no date."""
+    return len(word) >= 16 and any(c.isdigit() for c in word) and any(c.isalpha() for c in word)
 
 
 def _plain(config: Any) -> Any:
@@ -255,11 +274,20 @@ def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
     return [_cleaned(one, clean) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _rebuilt(value: Any, change: Callable[[str | None, str], str], name: str | None = None) -> Any:
+def _rebuilt(
+    value: Any,
+    change: Callable[[str | None, str | None, str], str],
+    within: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """`change` is told the names of the mapping that holds a string, and of the string."""
     if isinstance(value, str):
-        return change(name, value)
+        return change(within, name, value)
     if isinstance(value, Mapping):
-        return {key: _rebuilt(element, change, key if isinstance(key, str) else None) for key, element in value.items()}
+        return {
+            key: _rebuilt(element, change, name, key if isinstance(key, str) else None)
+            for key, element in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_rebuilt(element, change, name) for element in value]
+        return [_rebuilt(element, change, within, name) for element in value]
     return value

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gymflow.contracts.model import ModelSpec
 from gymflow.errors import InputError
-from gymflow.secrets import Redactor, is_secret_name, mask, resolve, resolve_key
+from gymflow.secrets import Redactor, is_secret_name, mask, resolve, resolve_key, written_out
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "cases/reported_faults.jsonl").read_text().splitlines()]
 
@@ -122,3 +122,28 @@ def test_no_known_value_survives_in_json(secret: str, before: str, after: str):
         return
     redacted = Redactor([secret]).json({"a": [before + secret + after]})
     assert secret not in redacted["a"][0].replace("***", "\0")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Ocp-Apim-Subscription-Key", "X-Functions-Key", "X-Auth", "X-Portkey-Virtual-Key", "Helicone-Auth", "X-Api-Key"],
+)
+def test_a_header_may_hold_a_key_under_any_name(name):
+    spec = ModelSpec(model="m", base_url="http://h/v1", parameters={"headers": {name: "plain-words"}})
+    assert mask(spec)["parameters"]["headers"] == {name: "***"}
+    assert written_out(spec) == [f"parameters.headers.{name}"]
+    named = spec.model_copy(update={"parameters": {"headers": {name: "Bearer ${env:KEY}"}}})
+    assert written_out(named) == []
+
+
+def test_a_header_with_a_random_value_holds_a_key_and_one_with_words_does_not():
+    known = {
+        "anthropic-beta": "interleaved-thinking-2025-05-14,context-1m-2025-08-07",
+        "User-Agent": "gymflow/1.0 (nightly 20260101)",
+        "OpenAI-Organization": "org-a1b2c3d4e5f6g7h8i9j0",
+        "X-Request-Id": "0f8fad5bd9cb469fa16570867728950e",
+        "X-Auth-Type": "bearer",
+    }
+    headers = {**known, "X-Whatever": "a1b2c3d4e5f6g7h8i9j0"}
+    assert mask({"headers": headers})["headers"] == {**known, "X-Whatever": "***"}
+    assert mask({"answer_key": "B", "sort_key": "a1b2c3d4e5f6g7h8i9j0"})["answer_key"] == "B"

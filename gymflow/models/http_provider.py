@@ -15,7 +15,7 @@ from gymflow.models.dialects import DialectError, Interrupted
 from gymflow.models.dialects.events import ASSEMBLERS, Assembler, EventStream
 from gymflow.models.http import Endpoint, error_words
 from gymflow.models.serving import SERVED
-from gymflow.secrets import is_secret_name, resolve, resolve_key
+from gymflow.secrets import is_secret_header, resolve, resolve_key
 from gymflow.suggest import closest, did_you_mean
 
 Read = TypeVar("Read")
@@ -204,7 +204,7 @@ class HttpProvider(Provider):
         secrets: list[str] = []
         for name, value in spec.parameters.get("headers", {}).items():
             headers[name.lower()] = resolve(value, f"{field}, header {name}")
-            if is_secret_name(name) or headers[name.lower()] != value:
+            if is_secret_header(name, value) or headers[name.lower()] != value:
                 secrets.append(headers[name.lower()])
         if reference is not None:
             key = resolve_key(reference, f"{field}, api_key")
