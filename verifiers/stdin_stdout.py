@@ -11,8 +11,14 @@ Every test runs in a sandbox of its own; the expected output never enters one. P
 """
 
 import asyncio
+import io
 import math
+import re
+import tarfile
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal
 
 from gymflow.verifiers._code import PYTHON, fenced
@@ -52,6 +58,17 @@ class StdinStdoutTask(BaseModel):
         return row
 
 
+@dataclass(frozen=True)
+class Program:
+    """What a test starts from. `executables`: files that can be run as they are, each as `./path`."""
+
+    files: Mapping[str, bytes]
+    executables: tuple[str, ...] = ()
+
+
+_EXECUTABLE = 'while [ "$1" != -- ]; do chmod +x "$1"; shift; done; shift; exec "$@"'
+
+
 class StdinStdout(Verifier[StdinStdoutTask]):
     """Reward 1.0 when every test passes, else 0.0, or the passed fraction; components hold each test's verdict."""
 
@@ -63,7 +80,9 @@ class StdinStdout(Verifier[StdinStdoutTask]):
         """`compare`: bytes for bytes; line by line without trailing blanks; or by words, numbers within `tolerance`."""
 
         compare: Compare = "lines"
-        tolerance: float = Field(0.0, ge=0, description="For `tokens`: absolute below 1, relative above.")
+        tolerance: float = Field(
+            0.0, ge=0, description="For numbers with a fraction in `tokens`: absolute below 1, relative above."
+        )
         time_limit_s: float = Field(5.0, gt=0, description="For each test.")
         memory_mib: int = Field(512, ge=32)
         reward: Literal["all", "fraction"] = "all"
@@ -75,7 +94,7 @@ class StdinStdout(Verifier[StdinStdoutTask]):
     async def open(self) -> None:
         """Prove that this machine can run a program, where it is the default one: else every answer would read as wrong."""
         if self.parameters.run == ["python3", "main.py"]:
-            result = await self._once({"main.py": b"print(input())"}, "echo\n")
+            result = await self._once(Program({"main.py": b"print(input())"}), "echo\n")
             if not result.ok or result.stdout != b"echo\n":
                 raise VerifierError(f"the self-test failed: {result.outcome} {result.text()[:300]}")
 
@@ -85,14 +104,14 @@ class StdinStdout(Verifier[StdinStdoutTask]):
             code = evidence.final_text
         if not code.strip():
             return Verdict(reward=0.0, reason="no code in the answer")
-        files = {self.parameters.file: code.encode("utf-8", "surrogateescape")}
+        program = Program({self.parameters.file: code.encode("utf-8", "surrogateescape")})
         if self.parameters.compile is not None:
-            built = await self._compiled(files)
+            built = await self._compiled(program)
             if isinstance(built, ExecResult):
                 return Verdict(reward=0.0, extracted_answer=code, reason=f"does not compile: {built.text().strip()[:500]}",
                                details={"cause": "compile"})  # fmt: skip
-            files = built
-        results = await asyncio.gather(*(self._test(files, test) for test in task.tests))
+            program = built
+        results = await asyncio.gather(*(self._test(program, test) for test in task.tests))
         passed = [result == "passed" for result in results]
         first = next((n for n, good in enumerate(passed) if not good), None)
         return Verdict(
@@ -103,8 +122,8 @@ class StdinStdout(Verifier[StdinStdoutTask]):
             details={"cause": None if first is None else results[first], "results": dict(Counter(results))},
         )
 
-    async def _test(self, files: dict[str, bytes], test: IoTest) -> Result:
-        result = await self._once(files, test.input)
+    async def _test(self, program: Program, test: IoTest) -> Result:
+        result = await self._once(program, test.input)
         match result.outcome:
             case "timeout":
                 return "timeout"
@@ -124,27 +143,33 @@ class StdinStdout(Verifier[StdinStdoutTask]):
         limits = SandboxLimits(memory_mib=self.parameters.memory_mib, processes=64, disk_mib=64, output_mib=64)
         return SandboxSpec(limits=limits)
 
-    async def _once(self, files: dict[str, bytes], text: str) -> ExecResult:
+    async def _once(self, program: Program, text: str) -> ExecResult:
+        command = self.parameters.run
+        if program.executables:
+            command = ["sh", "-c", _EXECUTABLE, "sh", *program.executables, "--", *command]
         return await run_once(
             self._spec(),
-            self.parameters.run,
-            files=files,
+            command,
+            files=program.files,
             stdin=text.encode("utf-8", "surrogateescape"),
             timeout_s=self.parameters.time_limit_s,
             keep_bytes=KEEP_BYTES,
         )
 
-    async def _compiled(self, files: dict[str, bytes]) -> dict[str, bytes] | ExecResult:
-        """The files after compiling, or how that failed."""
+    async def _compiled(self, program: Program) -> Program | ExecResult:
+        """The program after compiling, or how that failed."""
         async with open_sandbox(
             SandboxSpec(limits=SandboxLimits(memory_mib=1024, processes=64, disk_mib=256))
         ) as sandbox:
-            for path, data in files.items():
+            for path, data in program.files.items():
                 await sandbox.put(path, data)
             result = await sandbox.exec(self.parameters.compile, timeout_s=COMPILE_S)
             if not result.ok:
                 return result
-            return archive.read(await sandbox.get_archive(sandbox.spec.workdir))
+            made = await sandbox.get_archive(sandbox.spec.workdir)
+        with tarfile.open(fileobj=io.BytesIO(made)) as members:
+            executables = [f"./{one.name}" for one in members if one.isreg() and one.mode & 0o100]
+        return Program(archive.read(made), tuple(executables))
 
 
 def matches(written: str, expected: str, compare: Compare, tolerance: float = 0.0) -> bool:
@@ -170,9 +195,21 @@ def _lines(text: str) -> list[str]:
     return lines
 
 
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+
+
 def _close(written: str, expected: str, tolerance: float) -> bool:
-    try:
-        ours, theirs = float(written), float(expected)
-    except ValueError:
+    """Whether two words are numbers, and one within the tolerance of the other. A whole number has no tolerance: what is written
+    for it must be nearest to it."""
+    if not (_NUMBER.fullmatch(written) and _NUMBER.fullmatch(expected)):
         return False
-    return math.isfinite(ours) and abs(ours - theirs) <= tolerance * max(1.0, abs(theirs))
+    ours, theirs = Decimal(written), Decimal(expected)
+    if ours == theirs:
+        return True
+    near, wanted = float(ours), float(theirs)
+    if not (math.isfinite(near) and math.isfinite(wanted)):
+        return False
+    if _WHOLE.fullmatch(expected) and (_WHOLE.fullmatch(written) or round(ours) != int(theirs)):
+        return False
+    return abs(near - wanted) <= tolerance * max(1.0, abs(wanted))

@@ -18,7 +18,6 @@ from pydantic import BaseModel, Field, field_validator
 from gymflow.sandboxes import SandboxLimits, SandboxSpec, TooLarge, UnsafePath, archive, open_sandbox
 from gymflow.verifiers import BaseParameters, Evidence, Verdict, Verifier
 
-
 ROOM_MIB = 128
 
 

@@ -78,6 +78,27 @@ def test_comparison_by_bytes_lines_and_words():
     assert not matches("inf", "1", "tokens", 1.0) and not matches("1 2", "1", "tokens")
 
 
+def test_words_are_numbers_only_as_they_are_written():
+    assert not matches("9007199254740992", "9007199254740993", "tokens") and not matches("1_0", "10", "tokens")
+    assert not matches("5000001", "5000000", "tokens", 1e-6) and not matches("5000001.0", "5000000", "tokens", 1e-6)
+    assert (
+        matches("2.9999999999", "3", "tokens", 1e-6)
+        and matches("2.0", "2", "tokens")
+        and matches("1e1", "10", "tokens")
+    )
+    for expected in ("inf", "-inf", "nan", "1e999"):
+        assert not matches("5", expected, "tokens", 1e-6) and not matches(expected, "5", "tokens", 1e9), expected
+        assert matches(expected, expected, "tokens", 1e-6)
+
+
+def test_a_compiled_program_can_be_run(judge):
+    script = "#!/bin/sh\nread a b\necho $((a + b))"
+    build = ["sh", "-c", "mkdir bin && cp main.src bin/main && chmod +x bin/main"]
+    parameters = {"file": "main.src", "compile": build, "run": ["bin/main"], "languages": ["python"]}
+    assert judge(script, **parameters).reward == 1.0
+    assert judge(script.replace("+", "-"), **parameters).reward == 0.0
+
+
 def test_published_rows_are_read_as_they_are(peer):
     rows = [row["task"] for row in peer("code_gen") if row["task"]]
     assert rows and all(StdinStdoutTask.model_validate(row).tests for row in rows)
