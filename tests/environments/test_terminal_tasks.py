@@ -1,6 +1,7 @@
 """Terminal tasks whose references pass in a real sandbox, whose cheats do not, and other Harbor folders beside them."""
 
 import itertools
+import re
 
 import pytest
 from gymflow.environments.terminal_tasks import harbor
@@ -122,11 +123,94 @@ def test_an_image_stands_for_what_its_dockerfile_runs(tmp_path):
         ({"task.toml": "x = "}, r"task\.toml"),
         ({"environment/Dockerfile": "WORKDIR /app\nCOPY gone /app"}, "there is no gone"),
         ({"environment/Dockerfile": "WORKDIR /app\nCOPY a.txt /etc/a.txt"}, "outside of the working directory"),
+        ({"environment/Dockerfile": "FROM x\nCOPY"}, r"Dockerfile:2: COPY takes"),
+        ({"environment/Dockerfile": "FROM x\nWORKDIR\n"}, r"Dockerfile:2: WORKDIR takes"),
+        ({"environment/Dockerfile": "FROM x\nENV\n"}, r"Dockerfile:2: ENV takes"),
+        ({"environment/Dockerfile": "FROM x\nENV A=1 B\n"}, r"Dockerfile:2: ENV takes"),
+        ({"environment/Dockerfile": "FROM x\nENV A='x\n"}, r"Dockerfile:2: no closing quotation"),
+        ({"environment/Dockerfile": "WORKDIR /\nCOPY a.txt ."}, "the working directory is /"),
+        ({"environment/Dockerfile": "COPY --chmod=755 a.txt /app/"}, r"--chmod=755 needs an image"),
+        ({"environment/Dockerfile": "COPY --from=b /x /app/"}, r"--from=b needs an image"),
+        ({"task.toml": "metadata = 'x'"}, r"task\.toml: metadata: 'x' is no table"),
+        ({"task.toml": "[environment]\ncpus = 'two'"}, r"task\.toml: cpus: 'two' is no number"),
+        ({"task.toml": "[environment]\nmemory_mb = -5"}, r"task\.toml: memory_mb: -5"),
+        ({"task.toml": "[environment]\ngpus = 1"}, r"task\.toml: environment\.gpus"),
+        ({"task.toml": "[verifier]\ntimeout_sec = 'soon'"}, r"task\.toml: timeout_sec"),
+        ({"task.toml": "[verifier]\nenv = {A = 'b'}"}, r"task\.toml: verifier\.env"),
     ],
 )
 def test_what_is_wrong_with_a_folder_is_said(tmp_path, files, message):
     with pytest.raises(InputError, match=message):
         list(harbor.tasks(write_task(tmp_path, **files)))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "../../secret",
+        "../solution/solve.sh",
+        "/etc/hostname",
+        "data/../../solution/solve.sh",
+        "../*",
+        "link",
+        "li*",
+        "linked/x",
+        "data",
+    ],
+)
+def test_nothing_but_the_folder_of_the_dockerfile_comes_to_the_agent(tmp_path, source):
+    (tmp_path / "secret").write_text("of the host")
+    folder = write_task(
+        tmp_path, **{"environment/Dockerfile": f"COPY {source} /app/", "solution/solve.sh": "reference"}
+    )
+    (folder / "one/environment/link").symlink_to("../solution/solve.sh")
+    (folder / "one/environment/linked").symlink_to("../..")
+    (folder / "one/environment/data/up").symlink_to("/etc/hostname")
+    with pytest.raises(InputError, match=r"lies outside|leads out|there is no"):
+        list(harbor.tasks(folder))
+
+
+@pytest.mark.parametrize("place", ["environment/x", "tests/x", "instruction.md", "task.toml", "environment/Dockerfile"])
+@pytest.mark.parametrize("kind", ["file", "folder", "nothing"])
+def test_a_link_out_of_a_task_is_refused_wherever_it_stands(tmp_path, place, kind):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/secret").write_text("[metadata]")
+    folder = write_task(
+        tmp_path, **{"environment/Dockerfile": None if place == "environment/x" else "COPY a.txt /app/"}
+    )
+    link = folder / "one" / place
+    link.unlink(missing_ok=True)
+    link.symlink_to(tmp_path / {"file": "outside/secret", "folder": "outside", "nothing": "outside/none"}[kind])
+    with pytest.raises(InputError, match=re.escape(str(link))):
+        harbor.row(folder / "one")
+
+
+@pytest.mark.parametrize(
+    ("lines", "files"),
+    [
+        ('COPY ["a.txt", "."]', {"a.txt": "a\n"}),
+        ("COPY *.txt ./", {"a.txt": "a\n"}),
+        ("COPY a.txt \\\n# why\n\n  b.txt", {"b.txt": "a\n"}),
+        ("COPY . .", {"a.txt": "a\n", "data/one.csv": "1\n"}),
+        ("COPY --chown=1000 a.txt /data/", None),
+    ],
+)
+def test_dockerfiles_are_read_as_docker_reads_them(tmp_path, lines, files):
+    text = f"FROM x\nWORKDIR srv\nWORKDIR box\n{lines}\n"
+    folder = write_task(tmp_path, **{"environment/Dockerfile": text})
+    if files is None:
+        with pytest.raises(InputError, match="outside of the working directory"):
+            harbor.row(folder / "one")
+        return
+    sandbox = harbor.row(folder / "one")["sandbox"]
+    assert (sandbox["workdir"], sandbox["files"]) == ("/srv/box", files)
+
+
+def test_a_program_among_the_files_is_refused_since_its_mode_would_be_lost(tmp_path):
+    folder = write_task(tmp_path)
+    (folder / "one/environment/data/one.csv").chmod(0o755)
+    with pytest.raises(InputError, match=r"one\.csv is executable"):
+        harbor.row(folder / "one")
 
 
 def test_a_folder_without_tasks_is_an_error(tmp_path):
