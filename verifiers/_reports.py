@@ -21,7 +21,7 @@ class OutOfTime(ReportError):
 
 
 def tap(text: str) -> dict[str, bool]:
-    """Test Anything Protocol, versions 12 to 14. A skipped test is left out, one marked TODO may fail."""
+    """Test Anything Protocol, versions 12 to 14. A skipped test has not passed, one marked TODO may fail."""
     found: dict[str, bool] = {}
     planned: int | None = None
     count = 0
@@ -33,16 +33,16 @@ def tap(text: str) -> dict[str, bool]:
         elif match := _TAP.match(line):
             count += 1
             directive = (match[4] or "").upper()
-            if directive != "SKIP":
-                name = match[3].strip() or f"test {match[2] or count}"
-                found[name] = (match[1] is None or directive == "TODO") and found.get(name, True)
+            name = match[3].strip() or f"test {match[2] or count}"
+            good = (match[1] is None or directive == "TODO") and directive != "SKIP"
+            found[name] = good and found.get(name, True)
     if planned is None or planned != count:
         raise ReportError(f"{count} tests reported, {planned} planned")
     return found
 
 
 def junit(xml: bytes) -> dict[str, bool]:
-    """JUnit XML: `classname::name`, or the name alone. A skipped test is left out."""
+    """JUnit XML: `classname::name`, or the name alone. A skipped test has not passed; where a suite counts its tests, all must be there."""
     if len(xml) > MAX_BYTES or b"<!DOCTYPE" in xml or b"<!ENTITY" in xml:
         raise ReportError("the report is too large, or declares a document type")
     try:
@@ -50,10 +50,13 @@ def junit(xml: bytes) -> dict[str, bool]:
     except ElementTree.ParseError as error:
         raise ReportError(f"not XML: {error}") from error
     found: dict[str, bool] = {}
+    for suite in root.iter("testsuite"):
+        count, cases = suite.get("tests", ""), len(list(suite.iter("testcase")))
+        if count.isdecimal() and int(count) > cases:
+            raise ReportError(f"{cases} tests reported, {count} counted")
     for case in root.iter("testcase"):
-        if case.find("skipped") is not None:
-            continue
         prefix = case.get("classname") or ""
         name = f"{prefix}::{case.get('name', '')}" if prefix else case.get("name", "")
-        found[name] = case.find("failure") is None and case.find("error") is None and found.get(name, True)
+        good = all(case.find(kind) is None for kind in ("failure", "error", "skipped"))
+        found[name] = good and found.get(name, True)
     return found

@@ -10,6 +10,10 @@ code in another: an imported module is looked up there, plain values come back, 
 that cannot do with that (they patch the code's insides, capture its output, hand it files) need `process: shared`; then each
 hidden test file gets tests of ours that must fail, so that a runner that was patched to pass everything is found out, but the
 verdict is made in the process under test, and says so.
+
+Only `pytest` with separate processes makes its verdict out of reach. An exit code, TAP or JUnit of a command that loads the workspace's
+code can be forged by it (`os._exit(0)` at import), and no check out here can tell: such verdicts carry `shared_process`. They are for
+commands that only look at the workspace, or that run its programs as processes of their own and judge what these write.
 """
 
 import json
@@ -60,6 +64,10 @@ class CommandTask(BaseModel):
         return self
 
 
+class Unusable(Exception):
+    """The workspace is none that a sandbox takes."""
+
+
 class Command(Verifier[CommandTask]):
     """Reward 1.0 when all required tests pass (or the command exits with zero), else 0.0; components hold each test's."""
 
@@ -91,6 +99,20 @@ class Command(Verifier[CommandTask]):
                 raise ValueError("the command must write its JUnit file to `{report}`")
             return self
 
+        @property
+        def shares_process(self) -> bool:
+            """Whether the workspace's code may run where the verdict is made."""
+            return self.report != "pytest" or self.process == "shared"
+
+    def cautions(self) -> list[str]:
+        """See Verifier."""
+        if not self.parameters.shares_process:
+            return []
+        return [
+            f"verifier command with report `{self.parameters.report}`: code of the workspace that the command loads can forge the verdict; "
+            "`report: pytest` with `process: separate` keeps them apart"
+        ]
+
     async def open(self) -> None:
         """Prove that a right and a wrong workspace are told apart here."""
         if self.parameters.report == "pytest":
@@ -116,7 +138,10 @@ class Command(Verifier[CommandTask]):
         canaries = _canaries(task.tests) if self.parameters.report == "pytest" else {}
         tests = {path: text + canaries.get(path, "") for path, text in task.tests.items()}
         work = guarded(left, _bytes(task.files), _bytes(tests), self.parameters.protected)
-        result, told = await self._run(work, sorted(path for path in tests if path.endswith(".py")))
+        try:
+            result, told = await self._run(work, sorted(path for path in tests if path.endswith(".py")))
+        except Unusable as error:
+            return Verdict(reward=0.0, reason=str(error))
         if self.parameters.report == "exit_code":
             return self._verdict(task, {}, work, result, passed=result.ok)
         if result.outcome != "exited":
@@ -132,6 +157,9 @@ class Command(Verifier[CommandTask]):
             return self._verdict(
                 task, {} if fooled else outcomes, work, result, passed=False, reason=reason, fooled=fooled
             )
+        if self.parameters.report in ("tap", "junit") and all(outcomes.values()) and not result.ok:
+            reason = f"the report names no failure, and the command ended with exit code {result.exit_code}"
+            return self._verdict(task, {}, work, result, passed=False, reason=reason)
         return self._verdict(task, outcomes, work, result, passed=None)
 
     async def _judge_apart(self, task: CommandTask, left: Mapping[str, bytes]) -> Verdict:
@@ -148,7 +176,10 @@ class Command(Verifier[CommandTask]):
         lost = "out of memory" if ended is not None and ended.outcome == "oom" else None
         late = f"not done within {self.parameters.time_limit_s:g} s"
         if told.outcome != "exited":
-            return self._verdict(task, {}, work, told, passed=False, reason=lost or late)
+            held = (
+                "what the workspace's code gave did not fit into the tests' memory" if told.outcome == "oom" else None
+            )
+            return self._verdict(task, {}, work, told, passed=False, reason=lost or held or late)
         try:
             outcomes, errors = _pytest_outcomes(told.stdout)
         except OutOfTime:
@@ -169,10 +200,16 @@ class Command(Verifier[CommandTask]):
         spec = self._spec()
         report = f"{OUT}/report"
         async with open_sandbox(spec) as sandbox:
-            await sandbox.put_archive(spec.workdir, archive.pack(work.files))
+            try:
+                await sandbox.put_archive(spec.workdir, archive.pack(work.files))
+            except (OSError, UnsafePath, TooLarge) as error:
+                raise Unusable(f"the workspace cannot be put anywhere else: {error}") from error
             await sandbox.put(f"{OUT}/.keep", b"")
             command: str | list[str]
+            # A command of the task's own finds modules as it does anywhere; ours must not find the workspace's.
+            env = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "GYMFLOW_REPORT": report}
             if self.parameters.report == "pytest":
+                env |= {"PYTHONPATH": "/opt/gymflow/lib", "PYTHONSAFEPATH": "1"}
                 await sandbox.put("/opt/gymflow/lib/_pytest_report.py", PLUGIN.read_bytes())
                 await sandbox.put("/opt/gymflow/pytest.ini", f"[pytest]\npythonpath = {spec.workdir}\n".encode())
                 command = [
@@ -183,12 +220,7 @@ class Command(Verifier[CommandTask]):
                 command = (self.parameters.command or "").replace("{report}", report)
             result = await sandbox.exec(
                 command,
-                env={
-                    "PYTHONPATH": "/opt/gymflow/lib",
-                    "PYTHONSAFEPATH": "1",
-                    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-                    "GYMFLOW_REPORT": report,
-                },
+                env=env,
                 timeout_s=self.parameters.time_limit_s,
                 keep_bytes=KEEP_BYTES,
             )
@@ -231,7 +263,7 @@ class Command(Verifier[CommandTask]):
             details={
                 **({"reset": work.reset} if work.reset else {}),
                 **({"tampered": True} if fooled else {}),
-                **({"shared_process": True} if self.parameters.process == "shared" else {}),
+                **({"shared_process": True} if self.parameters.shares_process else {}),
             },
         )
 

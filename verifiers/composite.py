@@ -90,6 +90,10 @@ class Composite(Verifier[CompositeTask]):
         lenient: BaseModel = self.parameters.model_copy(update={"components": components})
         return lenient
 
+    def cautions(self) -> list[str]:
+        """Those of the components."""
+        return [f"component {label}: {caution}" for label, part in self._parts.items() for caution in part.cautions()]
+
     async def open(self) -> None:
         """Open the components."""
         for part in self._parts.values():

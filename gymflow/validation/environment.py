@@ -85,6 +85,7 @@ async def validate_environment(
             )
     session = check.attempt(registry.session_class, entry)
     verifier = check.attempt(_verifier, registry, entry, manifest)
+    check.report.warnings += verifier.cautions() if verifier is not None else []
     check.splits(manifest, verifier, cache or SplitCache())
     if session is not None and verifier is not None:
         await check.preflight(manifest, session, verifier, config)

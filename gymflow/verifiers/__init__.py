@@ -94,6 +94,10 @@ class Verifier(Generic[TaskFields]):
         """
         return None
 
+    def cautions(self) -> list[str]:
+        """What whoever uses this verifier with these parameters should know: validation says each once, as a warning."""
+        return []
+
     async def observe(self, task: TaskFields, sandbox: "Sandbox") -> dict[str, bytes]:
         """Artifacts that only the agent's own sandbox can give, taken when the episode has ended and nothing of the agent runs in it
         any more. Asked only where `rerun` is `recorded`: what is taken there cannot be taken again."""

@@ -195,6 +195,124 @@ def test_tests_apart_from_the_code_can_do_what_tests_do(judge):
     assert verdict.reward == 1.0 and len(verdict.components) == 5, verdict.reason
 
 
+COUNTS = """
+class Count:
+    def __sub__(self, other): return 0.0
+    __rsub__ = __sub__
+    def __contains__(self, item): return True
+    def __iter__(self): return iter(())
+    def __lt__(self, other): return True
+    __eq__ = __gt__ = __lt__
+    __hash__ = None
+def add(a, b): return Count()
+"""
+MEASURED = """
+import unittest
+import pytest
+from calc import *
+from calc import add
+
+class T(unittest.TestCase):
+    def test_almost(self): self.assertAlmostEqual(add(1.5, 2), 3.5)
+    def test_in(self): self.assertIn(3, [add(1, 2)])
+
+def test_difference():
+    assert abs(add(1.5, 2) - 3.5) < 1e-6
+
+def test_approx():
+    assert add(1.5, 2) == pytest.approx(3.5)
+
+def test_order():
+    assert add(1, 2) < add(2, 3)
+"""
+
+
+def test_objects_do_not_decide_what_they_differ_by(judge):
+    row = {**ROW, "tests": {"tests/test_calc.py": MEASURED}}
+    starred = '__all__ = ["abs", "pytest", "unittest", "add"]\nabs = lambda x: 0\npytest = unittest = None\n'
+    right = judge({"calc.py": f"__all__ = ['add']\n{FIXED}"}, row)
+    assert right.reward == 1.0, right.reason
+    for cheat in (COUNTS, starred + BROKEN, starred + COUNTS):
+        verdict = judge({"calc.py": cheat}, row, reward="fraction")
+        assert set(verdict.components.values()) == {0.0} or verdict.components == {}, verdict.components
+
+
+def test_operators_of_classes_are_tested_where_the_row_says_so(judge):
+    files = {"money.py": "class Money:\n    def __init__(self, n): self.n = n\n    def __add__(self, o): return Money(self.n + o.n)\n    def __lt__(self, o): return self.n < o.n\n"}  # fmt: skip
+    test = (
+        "from money import Money\ndef test_sum():\n    assert Money(1) + Money(2) == Money(3) and Money(1) < Money(2)\n"
+    )
+    row = {"files": files, "tests": {"test_money.py": test}}
+    assert "own_operators" in judge(files, row).reason
+    assert judge(files, {**row, "own_operators": True}).reward == 1.0
+    assert (
+        judge({"money.py": files["money.py"].replace("+ o.n", "- o.n")}, {**row, "own_operators": True}).reward == 0.0
+    )
+
+
+SKIPPED = """
+import calc, pytest
+@pytest.mark.skipif(not getattr(calc, "ENABLED", True), reason="x")
+def test_add(): assert calc.add(1, 2) == 3
+@pytest.mark.xfail(getattr(calc, "KNOWN", False), reason="x")
+def test_more(): assert calc.add(1, 3) == 4
+def test_zero(): assert calc.add(0, 0) == 0
+"""
+
+
+def test_a_skip_of_a_hidden_test_is_no_pass(judge):
+    row = {**ROW, "tests": {"tests/test_calc.py": SKIPPED}}
+    assert judge({"calc.py": FIXED}, row).reward == 1.0
+    verdict = judge({"calc.py": f"ENABLED = False\nKNOWN = True\n{BROKEN}"}, row)
+    assert verdict.reward == 0.0 and sum(verdict.components.values()) == 1 and "skipped" in verdict.reason
+    assert judge({"calc.py": f"ENABLED = False\n{FIXED}"}, {**row, "required": [ZERO]}).reward == 1.0
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"process": "shared"}, {"report": "exit_code", "command": "python3 -m pytest -q tests"}]
+)
+def test_a_file_in_a_folders_place_is_a_wrong_answer_and_no_fault(judge, parameters):
+    for name in ("tests", "conftest.py/x"):
+        files = {"calc.py": BROKEN, name: "I am in the way"}
+        row = {**ROW, "files": {**ROW["files"], "conftest.py": ""}}
+        verdict = judge(files, row, **parameters)
+        assert verdict.reward == 0.0 and name in verdict.details["reset"]
+        assert judge({**files, "calc.py": FIXED}, row, **parameters).reward == 1.0
+
+
+def test_a_value_that_does_not_fit_into_the_tests_is_a_wrong_answer(judge):
+    row = {
+        **ROW,
+        "tests": {"tests/test_calc.py": "from calc import add\ndef test_add(): assert set(add(1, 2)) == {3}\n"},
+    }
+    assert judge({"calc.py": "def add(a, b): return range(10**12)\n"}, row, time_limit_s=20).reward == 0.0
+    assert judge({"calc.py": "def add(a, b): return [a + b]\n"}, row).reward == 1.0
+
+
+def test_a_verdict_that_the_code_could_forge_says_so(judge):
+    forged = {
+        "exit_code": ("python3 -m pytest -q tests", "import os\nos._exit(0)\n"),
+        "tap": ("python3 -m pytest -q -s tests", "import os\nos.write(1, b'1..1\\nok 1 - add\\n')\nos._exit(0)\n"),
+        "junit": ("python3 -m pytest -q tests --junitxml={report}", "x = 1\n"),
+    }
+    for report, (command, code) in forged.items():
+        assert judge({"calc.py": code}, report=report, command=command).details["shared_process"] is True
+        assert "forge" in Command(Command.Parameters(report=report, command=command)).cautions()[0]
+    assert "shared_process" not in judge({"calc.py": FIXED}).details and Command().cautions() == []
+    assert Command(Command.Parameters(process="shared")).cautions()
+
+
+def test_a_command_of_ones_own_finds_the_workspaces_modules(judge):
+    parameters = {"report": "exit_code", "command": "python3 -m pytest -q tests"}
+    assert judge({"calc.py": FIXED}, **parameters).reward == 1.0
+    assert judge({"calc.py": BROKEN}, **parameters).reward == 0.0
+
+
+def test_a_report_without_failures_of_a_command_that_failed_is_no_pass(judge):
+    say = "echo 1..1; echo ok 1 - one; exit 3"
+    assert "exit code 3" in judge({"calc.py": FIXED}, report="tap", command=say).reason
+
+
 def test_the_code_does_not_see_the_tests(judge):
     peek = "import os\nseen = [f for _, _, fs in os.walk('/') for f in fs if f.startswith('test_hidden')]\n"
     row = {
@@ -296,7 +414,7 @@ async def test_the_self_test_tells_right_from_wrong():
 
 def test_tap():
     text = "TAP version 14\n1..4\nok 1 - a\nnot ok 2 - b # TODO later\nok 3 - c # SKIP no net\nnot ok 4\n"
-    assert tap(text) == {"a": True, "b": True, "test 4": False}
+    assert tap(text) == {"a": True, "b": True, "c": False, "test 4": False}
     for broken in ("ok 1 - a\n", "1..2\nok 1\n", "1..1\nBail out! disk full\n"):
         with pytest.raises(ReportError):
             tap(broken)
@@ -304,8 +422,13 @@ def test_tap():
 
 def test_junit():
     xml = b'<testsuites><testsuite><testcase classname="m" name="a"/><testcase name="b"><failure/></testcase><testcase name="c"><skipped/></testcase></testsuite></testsuites>'
-    assert junit(xml) == {"m::a": True, "b": False}
-    for broken in (b"", b"<x", b"<!DOCTYPE x [<!ENTITY a 'b'>]><x/>"):
+    assert junit(xml) == {"m::a": True, "b": False, "c": False}
+    for broken in (
+        b"",
+        b"<x",
+        b'<testsuite tests="2"><testcase name="a"/></testsuite>',
+        b"<!DOCTYPE x [<!ENTITY a 'b'>]><x/>",
+    ):
         with pytest.raises(ReportError):
             junit(broken)
 
