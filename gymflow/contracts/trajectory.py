@@ -32,7 +32,8 @@ class Usage(Record):
 
 class CallTokens(Record):
     """Exact token ids of a call. `prompt_token_ids` holds what follows the parent call's prompt + completion when
-    `chained`, else the whole prompt; `break_at` is then the first position that differed, if there was a parent."""
+    `chained`, else the whole prompt; `break_at` is then the first position that differed, if there was a parent, and the texts
+    are what the ids say around it, where the endpoint can tell: those that were seen and sampled, and those of this prompt."""
 
     chained: bool
     prompt_token_ids: list[int]
@@ -40,6 +41,8 @@ class CallTokens(Record):
     logprobs: list[float | None]
     logprobs_mode: str = "processed"
     break_at: int | None = None
+    break_before: str | None = None
+    break_after: str | None = None
     tokenizer_digest: str | None = None
     weight_version: str | None = None
 

@@ -175,6 +175,10 @@ class Provider(ABC):
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """One attempt of one call. Raises ModelError or ContextOverflow."""
 
+    async def text_of(self, token_ids: list[int]) -> str | None:
+        """What token ids say, special ones included; None where the endpoint does not tell."""
+        return None
+
     async def stream(self, request: ModelRequest, sink: EventSink) -> ModelResponse:
         """`complete`, handing the endpoint's events on as they arrive. Only for `native` requests in the provider's dialect."""
         raise NotImplementedError(f"{type(self).__name__} does not stream")

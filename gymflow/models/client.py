@@ -39,6 +39,8 @@ from gymflow.secrets import Redactor
 log = logging.getLogger(__name__)
 
 _numbers = count()
+BREAK_BEFORE, BREAK_AFTER = 16, 32
+"""How many token ids before and behind a break in a chain its texts show."""
 AGENT_ROLE = "policy"
 """The role whose calls and tokens the budgets count; what any role costs counts as cost."""
 JUDGE_ROLE = "judge"
@@ -121,6 +123,8 @@ class ModelClient:
             log.error("%s", words, exc_info=error)
             record.status, record.error_kind, record.error_message = "error", FailureKind.MODEL_ERROR, words
             raise RolloutFailure(FailureKind.MODEL_ERROR, words, cause=error) from error
+        if record.tokens is not None and record.tokens.break_at is not None:
+            await self._tell_break(record, record.tokens.break_at, upstream)
         self._require_counts(record)
         return response
 
@@ -225,6 +229,15 @@ class ModelClient:
             tokenizer_digest=tokens.tokenizer_digest,
             weight_version=self._redactor.json(tokens.weight_version),
         )
+
+    async def _tell_break(self, record: ModelCall, at: int, upstream: Upstream) -> None:
+        """Note what the ids on both sides of a break say around it."""
+        assert record.tokens is not None and record.parent is not None
+        around = slice(max(0, at - BREAK_BEFORE), at + BREAK_AFTER)
+        before = self.token_ids(record.parent) or []
+        one = await upstream.provider.text_of(before[around])
+        other = await upstream.provider.text_of(record.tokens.prompt_token_ids[around])
+        record.tokens.break_before, record.tokens.break_after = self._redactor.json(one), self._redactor.json(other)
 
     def _exact_prefix(self, record: ModelCall) -> list[int] | None:
         """Ids to continue from. Other tools render another prompt, which has to be tokenised anew."""

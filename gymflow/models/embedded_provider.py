@@ -96,6 +96,9 @@ class Embedded(Provider):
             ),
         )
 
+    async def text_of(self, token_ids: list[int]) -> str | None:
+        return self._loaded().tokenizer.decode(token_ids)
+
     def _prompt(self, model: EmbeddedModel, request: ModelRequest) -> list[int]:
         try:
             if request.exact_prefix:

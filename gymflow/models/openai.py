@@ -5,16 +5,19 @@ secret references), `max_tokens_field`, `reasoning_field`, and `token_ids: true`
 log-probabilities.
 """
 
+import asyncio
 import re
 from typing import Any
 from urllib.parse import urlsplit
 
 from gymflow.contracts.model import ModelSpec
-from gymflow.models.base import ModelRequest, ModelResponse
+from gymflow.models import wire
+from gymflow.models.base import ContextOverflow, ModelError, ModelRequest, ModelResponse
 from gymflow.models.dialects import chat, responses
 from gymflow.models.http_provider import HttpProvider
 
 _OFFICIAL = re.compile(r"(^|\.)(api\.openai\.com|openai\.azure\.com)$")
+DETOKENIZE_S = 5.0
 TOKEN_ID_FIELDS = {"return_token_ids": True, "logprobs": True, "top_logprobs": 0}
 """What makes vLLM return prompt ids, completion ids and the log-probability of each."""
 
@@ -75,6 +78,19 @@ class OpenAI(HttpProvider):
             used = (name for name in chat.REASONING_FIELDS if answer.get(name))
             self._reasoning_field = next(used, self._reasoning_field)
         return response
+
+    async def text_of(self, token_ids: list[int]) -> str | None:
+        """vLLM tells, beside `/v1`."""
+        if not self._token_ids:
+            return None
+        body = wire.dumps({"model": self.spec.model, "tokens": token_ids})
+        try:
+            async with asyncio.timeout(DETOKENIZE_S):
+                status, _, content = await self.endpoint.send("POST", "/detokenize", body, beside_version=True)
+                text = self.endpoint.parsed(content).get("prompt") if status == 200 else None
+        except (ModelError, ContextOverflow, TimeoutError):
+            return None
+        return text if isinstance(text, str) else None
 
     def _responses_body(self, request: ModelRequest) -> dict[str, Any]:
         body = responses.encode_request(request, self.spec.model)

@@ -77,6 +77,11 @@ class Vllm(Provider):
     async def stream(self, request: ModelRequest, sink: EventSink) -> ModelResponse:
         return await self._on_replica(request, sink)
 
+    async def text_of(self, token_ids: list[int]) -> str | None:
+        now = asyncio.get_running_loop().time()
+        alive = next((replica for replica in self._replicas if replica.dead_until <= now), None)
+        return await alive.text_of(token_ids) if alive is not None else None
+
     async def _on_replica(self, request: ModelRequest, sink: EventSink | None) -> ModelResponse:
         """The call on the rollout's replica, or on the next one when that turns out to be dead."""
         loop = asyncio.get_running_loop()

@@ -106,6 +106,9 @@ class VllmLocal(Provider):
     async def stream(self, request: ModelRequest, sink: EventSink) -> ModelResponse:
         return await self._client.stream(request, sink)
 
+    async def text_of(self, token_ids: list[int]) -> str | None:
+        return await self._client.text_of(token_ids)
+
     def command(self) -> list[str]:
         """The server's command line."""
         parameters: dict[str, Any] = self.spec.parameters

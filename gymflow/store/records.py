@@ -21,6 +21,8 @@ _TOKEN_COLUMNS = (
     "logprobs",
     "logprobs_mode",
     "break_at",
+    "break_before",
+    "break_after",
     "tokenizer_digest",
     "weight_version",
 )

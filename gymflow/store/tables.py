@@ -125,6 +125,8 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("logprobs", pa.list_(_FLOAT)),
             ("logprobs_mode", _TEXT),
             ("break_at", _INT),
+            ("break_before", _TEXT),
+            ("break_after", _TEXT),
             ("tokenizer_digest", _TEXT),
             ("weight_version", _TEXT),
         ]
@@ -302,6 +304,8 @@ def _tokens(line: Line) -> Iterator[Row]:
                 tokens["logprobs"],
                 tokens["logprobs_mode"],
                 tokens["break_at"],
+                tokens["break_before"],
+                tokens["break_after"],
                 tokens["tokenizer_digest"],
                 tokens["weight_version"],
             )

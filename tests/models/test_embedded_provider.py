@@ -75,3 +75,17 @@ def test_its_identity_is_pinned_before_it_is_opened(tmp_path: Path):
         make_provider(ModelSpec(provider="embedded", parameters={"path": str(tmp_path)})).identity()
     with pytest.raises(InputError, match="no parameter 'batch'"):
         make_provider(ModelSpec(provider="embedded", parameters={"batch": 3}))
+
+
+async def test_a_break_shows_what_the_ids_say_on_both_sides():
+    async with Gateway({"policy": ModelSpec(provider="embedded")}) as gateway:
+        policy = gateway.client("policy", seed=5)
+        history: list[Item] = [{"role": "user", "content": "What is 12 + 34?"}]
+        history += (await policy.create(ModelRequest(list(history), tools=TOOLS, sampling=SHORT))).output
+        history.append({"role": "user", "content": "And 1 + 5?"})
+        await policy.create(ModelRequest(history, tools=TOOLS[1:], sampling=SHORT))
+        tokens = policy.calls[1].tokens
+    assert tokens is not None
+    assert not tokens.chained
+    assert "calculate" in (tokens.break_before or "")
+    assert "no_schema" in (tokens.break_after or "")

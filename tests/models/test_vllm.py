@@ -32,6 +32,10 @@ def render(messages: list[dict[str, Any]], generation_prompt: bool) -> list[int]
     return tokenise(text + ("<assistant>" if generation_prompt else ""))
 
 
+def written(token: int) -> str:
+    return {AB: "ab", END: "\x03"}.get(token) or chr(token - 100)
+
+
 class FakeVllm:
     """One server. `honours` is off for a version that ignores the exact prompt."""
 
@@ -52,9 +56,11 @@ class FakeVllm:
         if request.method == "GET":
             return web.json_response({"data": [{"id": "m"}]})
         body = await request.json()
+        if request.path in ("/tokenize", "/detokenize") and not self.tokenizes:
+            raise web.HTTPNotFound
+        if request.path == "/detokenize":
+            return web.json_response({"prompt": "|".join(written(token) for token in body["tokens"])})
         if request.path == "/tokenize":
-            if not self.tokenizes:
-                raise web.HTTPNotFound
             return web.json_response({"tokens": render(body["messages"], body["add_generation_prompt"])})
         self.calls.append(body)
         self.ranks.append(request.headers.get("x-data-parallel-rank"))
@@ -107,6 +113,12 @@ async def test_a_server_that_cannot_be_exact_shows_as_breaks(serve, server):
     assert [tokens.chained for tokens in stored] == [False, False, False]
     first_turn = stored[0].prompt_token_ids
     assert stored[1].break_at == len(first_turn), "the break is where the sampled text begins"
+    texts = (stored[1].break_before, stored[1].break_after)
+    if not server.tokenizes:
+        assert texts == (None, None)
+    else:
+        assert (texts[0] or "").endswith("|a|b|\x03"), "what was sampled"
+        assert "|ab|\x03" in (texts[1] or ""), "what the server made of it"
 
 
 async def test_a_completion_that_was_cut_is_closed_before_the_next_turn(serve):
