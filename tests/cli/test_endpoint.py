@@ -99,3 +99,17 @@ def test_an_overloaded_endpoint_costs_time_and_nothing_else(here: Gym, monkeypat
     line_now_and_then = r"\d\d:\d\d:\d\d  \d+/40 rollouts  \d running .* tok/s  left "
     assert re.search(line_now_and_then, ended.err) and "\x1b" not in ended.err
     assert stats["errors"] > 10 and stats["requests"] == 40 + stats["errors"]
+
+
+def test_an_endpoint_that_says_not_before_tomorrow_is_told_of_and_fails_what_was_asked(here: Gym) -> None:
+    with start_endpoint() as endpoint:
+        endpoint.control(error_rate=1, error_status=429, retry_after="86400")
+        began = time.monotonic()
+        ended = here(
+            *("eval", "run", "mcqa", "--limit", "3", "--base-url", endpoint.url, "--model", "fake-model"),
+            *("--set", "models.policy.timeout_s=10", "--inline", "--json"),
+        )
+    assert ended.code == 3 and time.monotonic() - began < 60
+    assert f"paused: model policy: {endpoint.url} answered 429" in ended.err
+    [line] = ended.json[0]["lines"]
+    assert (line["scored"], line["failed"], [one["kind"] for one in line["failures"]]) == (0, 3, ["model_rate_limited"])
