@@ -9,7 +9,8 @@ from math import inf
 DECREASE = 0.7
 """Factor on the limit when the endpoint says that it is overloaded."""
 CLOSED_AT_MOST_S = 60.0
-"""An endpoint that asks for a longer pause is asked again after this one: what held for one call need not hold for the next."""
+"""An endpoint that asks for a longer pause is asked again after this one: what held for one call need not hold for the next. When
+it then asks for a longer one again, it is believed: calls that cannot wait for so long give up, and do not wait in vain."""
 
 
 class Closed(Exception):
@@ -31,6 +32,8 @@ class Limiter:
         self._decreased_at = -inf
         self._closed_at = self._closed_until = 0.0
         self._closed_s = 0.0
+        self._believed_until = 0.0
+        self._long_pauses = 0
         self.reason = ""
         """Why the endpoint was closed last, in its own words."""
 
@@ -44,7 +47,7 @@ class Limiter:
             self.in_flight += 1
             return 0.0
         before = self._closed_by(loop.time())
-        if self._closed_by(self._closed_until) - before >= patience_s:
+        if self._opening() - before >= patience_s:
             raise Closed
         waiter = _Waiter(loop.create_future(), before + patience_s)
         self._waiting.setdefault(owner, deque()).append(waiter)
@@ -73,6 +76,7 @@ class Limiter:
 
     def succeeded(self) -> None:
         """A call was answered: after about `limit` of them the limit is one higher."""
+        self._long_pauses = 0
         if self.limit < self.maximum:
             self.limit = min(self.maximum, self.limit + 1 / self.limit)
             self._admit()
@@ -85,10 +89,12 @@ class Limiter:
         if started_at > self._decreased_at:
             self._decreased_at = now
             self.limit = max(1.0, min(self.limit, float(self.in_flight)) * DECREASE)
+            self._long_pauses = self._long_pauses + 1 if (retry_after_s or 0.0) > CLOSED_AT_MOST_S else 0
         pause = min(retry_after_s or 0.0, CLOSED_AT_MOST_S)
         if now + pause > max(now, self._closed_until):
             self._closed_s = self._closed_by(now)
             self._closed_at, self._closed_until, self.reason = now, now + pause, reason
+            self._believed_until = now + (retry_after_s or 0.0) if self._long_pauses > 1 else self._closed_until
             self._give_up()
             loop.call_later(pause, self._admit)
 
@@ -96,9 +102,14 @@ class Limiter:
         """Seconds for which the endpoint will have been closed at a time, in all."""
         return self._closed_s + max(0.0, min(time, self._closed_until) - self._closed_at)
 
+    def _opening(self) -> float:
+        """Seconds for which the endpoint will have been closed, in all, when it opens again."""
+        end = self._believed_until if self.closed else self._closed_until
+        return self._closed_s + end - self._closed_at
+
     def _give_up(self) -> None:
         """Tell those who cannot wait until it opens."""
-        opening = self._closed_by(self._closed_until)
+        opening = self._opening()
         for owner, queue in list(self._waiting.items()):
             for waiter in [one for one in queue if one.gives_up_at <= opening]:
                 queue.remove(waiter)

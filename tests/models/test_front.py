@@ -17,10 +17,10 @@ from gymflow.contracts.model import ModelSpec
 from gymflow.contracts.outcome import FailureKind
 from gymflow.contracts.trajectory import Usage
 from gymflow.errors import RolloutFailure
-from gymflow.models import Gateway, ModelRequest, ModelResponse, TokenIds, wire
+from gymflow.models import Gateway, ModelRequest, ModelResponse, TokenIds, front_worker, wire
 from gymflow.models import server as server_module
 from gymflow.models.front import Front
-from gymflow.models.front_wire import request_json, request_of, response_json, response_of
+from gymflow.models.front_wire import error_of, receive, request_json, request_of, response_json, response_of
 from gymflow.models.server import GatewayServer
 from tests.support.endpoint import RunningEndpoint, start_endpoint
 
@@ -245,3 +245,31 @@ def test_exact_ids_and_large_integers_survive_the_way():
         [{"type": "message"}], "stop", Usage(prompt_tokens=1), "m", "r", TokenIds([1], [2], [-0.5]), first_token_s=0.1
     )
     assert response_of(orjson.loads(wire.dumps(response_json(response)))) == response
+
+
+async def test_what_breaks_inside_the_process_is_heard_of_by_the_gateway():
+    class Broken:
+        async def stream(self, request, sink):
+            raise KeyError("nobody foresaw this")
+
+    class Told:
+        def __init__(self):
+            self.data = b""
+
+        def write(self, data):
+            self.data += data
+
+    told: Any = Told()
+    worker = front_worker.Front("/nowhere", "secret", told)
+    provider = asyncio.get_running_loop().create_future()
+    provider.set_result(Broken())
+    worker._provider = lambda *_: provider
+    message = {"stream": 0, "spec": {}, "secrets": {}, "request": request_json(ModelRequest([]))}
+    await worker._attempt(7, message)
+    await worker.close()
+    reader = asyncio.StreamReader()
+    reader.feed_data(told.data)
+    answer = await receive(reader)
+    assert answer["attempt"] == 7
+    assert "nobody foresaw this" in answer["error"]["message"]
+    assert error_of(answer["error"]).kind is FailureKind.MODEL_ERROR

@@ -134,3 +134,32 @@ async def test_pauses_add_up_until_a_call_has_no_time_left(monkeypatch):
         await asyncio.sleep(0.11)
     with pytest.raises(Closed):
         await waiting
+
+
+async def test_an_endpoint_that_asks_for_a_long_pause_twice_is_believed(monkeypatch):
+    monkeypatch.setattr(limiter_module, "CLOSED_AT_MOST_S", 0.1)
+    limiter = Limiter(4)
+    loop = asyncio.get_running_loop()
+    limiter.overloaded(loop.time(), 86400)
+    waiting = [asyncio.create_task(limiter.acquire(owner, 600)) for owner in range(20)]
+    await asyncio.sleep(0.05)
+    assert not any(one.done() for one in waiting), "it is asked again before anybody gives up"
+    await asyncio.sleep(0.1)
+    begun = [one for one in waiting if one.done()]
+    assert 1 <= len(begun) <= 4
+    limiter.overloaded(loop.time(), 86400)
+    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+    assert sum(isinstance(one, Closed) for one in outcomes) == 20 - len(begun)
+    for _ in begun:
+        limiter.release()
+    with pytest.raises(Closed):
+        await limiter.acquire("late", 600)
+    await asyncio.sleep(0.11)
+    await limiter.acquire("later", 600)
+    limiter.succeeded()
+    limiter.overloaded(loop.time(), 86400)
+    again = asyncio.create_task(limiter.acquire("patient", 600))
+    await asyncio.sleep(0.02)
+    assert not again.done(), "one that has answered since is asked again"
+    limiter.release()
+    await again
