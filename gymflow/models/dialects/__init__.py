@@ -9,7 +9,10 @@ encoding.
 from collections.abc import Iterable
 from typing import Any
 
-from gymflow.models.base import FinishReason, Item
+from gymflow.models.base import Dialect, FinishReason, Item
+
+OWN = "own"
+"""The type of what `own` keeps."""
 
 
 class DialectError(ValueError):
@@ -38,6 +41,11 @@ def reasoning(text: str) -> Item:
 def function_call(call_id: str, name: str, arguments: str) -> Item:
     """A tool call; `arguments` is the JSON text as the model wrote it."""
     return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
+
+
+def own(dialect: Dialect, value: Item) -> Item:
+    """A part, an item or a tool that only one dialect has, kept as it is for endpoints that speak it."""
+    return {"type": OWN, "dialect": dialect, "value": value}
 
 
 def reasoning_text(item: Item) -> str:

@@ -145,12 +145,22 @@ def decode_answer(answer: Item) -> list[Item]:
     if answer.get("refusal"):
         output.append(refusal(answer["refusal"]))
     for call in answer.get("tool_calls") or ():
+        if call.get("type") == "custom":
+            output.append(custom_call(call))
+            continue
         function = call.get("function") or {}
         arguments = function.get("arguments")
         if not isinstance(arguments, str):
             arguments = "" if arguments is None else wire.dumps(arguments).decode()
         output.append(function_call(call.get("id") or "", function.get("name") or "", arguments))
     return output
+
+
+def custom_call(call: Item) -> Item:
+    """A call of a tool that takes free text."""
+    custom = call.get("custom") or {}
+    named = {"call_id": call.get("id") or "", "name": custom.get("name") or ""}
+    return {"type": "custom_tool_call", **named, "input": custom.get("input") or ""}
 
 
 def decode_usage(usage: Any) -> Usage:

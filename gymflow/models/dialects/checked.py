@@ -19,7 +19,11 @@ _IDS = 2**31
 _ROUNDING = 1e-3
 """How far above zero a log-probability may come out where a server computes in half precision."""
 _READ = frozenset({"message", "reasoning", "function_call"})
-_TEXTS = {"function_call": ("call_id", "name", "arguments"), "function_call_output": ("call_id",)}
+_TEXTS = {
+    "function_call": ("call_id", "name", "arguments"),
+    "custom_tool_call": ("call_id", "name", "input"),
+    "function_call_output": ("call_id",),
+}
 
 
 def checked(decode: Decode) -> Decode:

@@ -117,13 +117,16 @@ class ChatAssembler(Assembler):
             self.ended = True
 
     def _add_call(self, delta: Item) -> None:
-        given = delta.get("function") or {}
+        kind, text = ("custom", "input") if delta.get("custom") else ("function", "arguments")
+        given = delta.get(kind) or {}
         call = self._call(delta.get("index"), delta.get("id"), given.get("name"))
         if delta.get("id"):
             call["id"] = delta["id"]
-        for name in ("name", "arguments"):
+        call.setdefault("type", kind)
+        said = call.setdefault(kind, {"name": "", text: ""})
+        for name in ("name", text):
             piece = given.get(name) or ""
-            call["function"][name] += piece if isinstance(piece, str) else wire.dumps(piece).decode()
+            said[name] += piece if isinstance(piece, str) else wire.dumps(piece).decode()
 
     def _call(self, index: Any, identifier: Any, name: Any) -> Item:
         """The call that a delta adds to. Some servers leave the index out, others give every call the same one; what begins a
@@ -139,7 +142,7 @@ class ChatAssembler(Assembler):
             begins = bool(found and name and not identifier)
         if found is not None and not begins:
             return found
-        call: Item = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+        call: Item = {"id": ""}
         self._calls.append((index if indexed else len(self._calls), call))
         return call
 

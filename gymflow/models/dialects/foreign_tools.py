@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from gymflow.models import wire
 from gymflow.models.base import Item, ModelRequest
+from gymflow.models.dialects import OWN, DialectError, parts_of
 
 SEPARATOR = "__"
 _FREE_TEXT = {
@@ -46,8 +47,9 @@ class ForeignTools:
 
 
 def as_functions(request: ModelRequest) -> tuple[ModelRequest, ForeignTools]:
-    """The request with functions only, and the way back."""
+    """The request with functions only, and the way back. Raises DialectError for what only the caller's dialect has."""
     known = ForeignTools()
+    _refuse_own(request)
     tools = [function for tool in request.tools for function in _functions(tool, known)]
     items = [_item(item) for item in request.input]
     choice = request.tool_choice
@@ -56,6 +58,16 @@ def as_functions(request: ModelRequest) -> tuple[ModelRequest, ForeignTools]:
     elif isinstance(choice, dict) and choice.get("type") == "custom":
         choice = {"type": "function", "name": choice["name"]}
     return replace(request, tools=tools, input=items, tool_choice=choice), known
+
+
+def _refuse_own(request: ModelRequest) -> None:
+    for item in request.input:
+        for part in (item, *parts_of(item.get("content")), *parts_of(item.get("output"))):
+            if part.get("type") == OWN:
+                raise DialectError(f"content of type {part['value'].get('type')!r} is not supported by this endpoint")
+    for tool in request.tools:
+        if tool.get("type") == OWN:
+            raise DialectError(f"tools of type {tool['value'].get('type')!r} are not supported by this endpoint")
 
 
 def _functions(tool: Item, known: ForeignTools) -> list[Item]:

@@ -5,7 +5,7 @@ from typing import Any
 from gymflow.contracts.trajectory import Usage
 from gymflow.models import wire
 from gymflow.models.base import FinishReason, Item, ModelRequest, ModelResponse
-from gymflow.models.dialects import DialectError, Interrupted, finish_of, function_call, parts_of, reasoning
+from gymflow.models.dialects import OWN, DialectError, Interrupted, finish_of, function_call, own, parts_of, reasoning
 from gymflow.models.dialects.checked import checked, count, details
 
 DEFAULT_MAX_TOKENS = 8192
@@ -110,8 +110,10 @@ def decode_blocks(blocks: list[Item]) -> list[Item]:
             output.append(thought | ({"encrypted_content": block["signature"]} if block.get("signature") else {}))
         elif kind == "redacted_thinking":
             output.append({"type": "reasoning", "summary": [], "encrypted_content": block.get("data")})
+        elif isinstance(kind, str):
+            output.append(own("messages", block))
         else:
-            raise DialectError(f"the answer has a block of type {kind!r}")
+            raise DialectError(f"there is no block of type {kind!r}")
     return output
 
 
@@ -163,6 +165,8 @@ def _encode_item(item: Item) -> tuple[str, list[Item]]:
         return "user", [result | ({"is_error": True} if item.get("status") == "incomplete" else {})]
     if kind == "reasoning":
         return "assistant", _encode_reasoning(item)
+    if kind == OWN and item["dialect"] == "messages":
+        return "assistant", [item["value"]]
     raise DialectError(f"the Messages API has no items of type {kind!r}")
 
 
@@ -189,6 +193,8 @@ def _encode_part(part: Item) -> Item | None:
         else:
             source = {"type": "url", "url": part["image_url"]}
         return {"type": "image", "source": source}
+    if kind == OWN and part["dialect"] == "messages":
+        return dict(part["value"])
     raise DialectError(f"the Messages API has no content of type {kind!r}")
 
 

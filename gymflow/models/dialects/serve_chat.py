@@ -12,7 +12,7 @@ from gymflow.contracts.trajectory import Usage
 from gymflow.models import wire
 from gymflow.models.base import Item, ModelRequest, ModelResponse
 from gymflow.models.dialects import DialectError, finish_of, function_call, parts_of, reasoning, reasoning_text
-from gymflow.models.dialects.chat import REASONING_FIELDS
+from gymflow.models.dialects.chat import REASONING_FIELDS, custom_call
 
 _READ = frozenset(
     {"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "temperature", "top_p", "top_k", "max_tokens"}
@@ -81,6 +81,9 @@ def decode_message(message: Item) -> list[Item]:
     if said or not (calls or items):
         items.append({"type": "message", "role": "assistant", "content": said})
     for call in calls:
+        if call.get("type") == "custom":
+            items.append(custom_call(call))
+            continue
         function = call.get("function") or {}
         items.append(function_call(call.get("id") or "", function.get("name") or "", function.get("arguments") or ""))
     return items
@@ -124,19 +127,20 @@ def encode_answer(output: list[Item]) -> Item:
     parts = [part for item in output if item.get("type") == "message" for part in parts_of(item.get("content"))]
     text = "".join(part.get("text") or "" for part in parts)
     refused = "".join(part.get("refusal") or "" for part in parts)
-    calls = [item for item in output if item.get("type") == "function_call"]
+    calls = [item for item in output if item.get("type") in ("function_call", "custom_tool_call")]
     answer["content"] = text if text or not (calls or refused) else None
     answer["refusal"] = refused or None
     if calls:
-        answer["tool_calls"] = [
-            {
-                "id": item["call_id"],
-                "type": "function",
-                "function": {"name": item["name"], "arguments": item["arguments"]},
-            }
-            for item in calls
-        ]
+        answer["tool_calls"] = [_encode_call(item) for item in calls]
     return answer
+
+
+def _encode_call(item: Item) -> Item:
+    if item["type"] == "custom_tool_call":
+        custom = {"name": item["name"], "input": item["input"]}
+        return {"id": item["call_id"], "type": "custom", "custom": custom}
+    function = {"name": item["name"], "arguments": item["arguments"]}
+    return {"id": item["call_id"], "type": "function", "function": function}
 
 
 def encode_usage(usage: Usage) -> dict[str, Any] | None:
@@ -218,6 +222,8 @@ def _decode_part(part: Item) -> Item:
 
 def _decode_tool(tool: Item) -> Item:
     function = tool.get("function")
+    if tool.get("type") == "custom" and isinstance(tool.get("custom"), dict):
+        return {"type": "custom", **tool["custom"]}
     if tool.get("type") != "function" or not isinstance(function, dict):
         raise DialectError(f"tools of type {tool.get('type')!r} are not supported")
     return {"type": "function", **function}
@@ -228,6 +234,8 @@ def _decode_tool_choice(choice: Any) -> str | Item | None:
         return choice if isinstance(choice, str) else None
     if choice.get("type") == "function":
         return {"type": "function", "name": (choice.get("function") or {}).get("name")}
+    if choice.get("type") == "custom":
+        return {"type": "custom", "name": (choice.get("custom") or {}).get("name")}
     if choice.get("type") == "allowed_tools":
         allowed = choice.get("allowed_tools") or {}
         tools = [

@@ -7,7 +7,7 @@ from uuid import uuid4
 from gymflow.contracts.trajectory import Usage
 from gymflow.models import wire
 from gymflow.models.base import FinishReason, Item, ModelRequest, ModelResponse
-from gymflow.models.dialects import DialectError, parts_of, reasoning_text
+from gymflow.models.dialects import OWN, DialectError, own, parts_of, reasoning_text
 from gymflow.models.dialects.messages import arguments_object, decode_blocks
 from gymflow.models.dialects.serve_chat import sampling
 
@@ -111,6 +111,8 @@ def encode_blocks(output: list[Item]) -> list[Item]:
                 blocks.append({"type": "thinking", "thinking": text, "signature": sealed})
             else:
                 blocks.append({"type": "redacted_thinking", "data": sealed})
+        elif kind == OWN:
+            blocks.append(item["value"])
         elif kind == "function_call":
             block = {"type": "tool_use", "id": item["call_id"], "name": item["name"]}
             blocks.append(block | {"input": arguments_object(item["arguments"])})
@@ -191,12 +193,14 @@ def _decode_block(block: Item) -> Item:
             return {"type": "input_image", "image_url": source.get("url")}
         if source.get("type") == "base64":
             return {"type": "input_image", "image_url": f"data:{source.get('media_type')};base64,{source.get('data')}"}
-    raise DialectError(f"content of type {kind!r} is not supported")
+    if not isinstance(kind, str):
+        raise DialectError(f"there is no content of type {kind!r}")
+    return own("messages", block)
 
 
 def _decode_tool(tool: Item) -> Item:
     if tool.get("type") not in (None, "custom"):
-        raise DialectError(f"tools of type {tool.get('type')!r} are not supported")
+        return own("messages", tool)
     decoded: Item = {"type": "function", "name": tool.get("name"), "parameters": tool.get("input_schema") or {}}
     if tool.get("description"):
         decoded["description"] = tool["description"]
