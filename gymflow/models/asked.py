@@ -18,6 +18,8 @@ def check(request: ModelRequest) -> None:
         _check_item(item)
     for tool in _objects(request.tools, "tools"):
         _require(tool, ("type", "name"), str, "a tool's")
+        if tool.get("type", "function") == "function" and not tool.get("name"):
+            raise DialectError("a function tool's `name` is missing")
     for name, value, kinds in (
         ("instructions", request.instructions, str),
         ("tool_choice", request.tool_choice, str | dict),

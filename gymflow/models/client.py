@@ -118,7 +118,7 @@ class ModelClient:
         except Exception as error:
             # A fault of ours: the call has failed, and neither the agent nor its harness has done anything wrong.
             words = self._redactor.text(
-                f"model {record.model!r}: its answer broke the gateway: {type(error).__name__}: {error}"
+                f"model {record.model!r}: the call broke the gateway: {type(error).__name__}: {error}"
             )
             log.error("%s", words, exc_info=error)
             record.status, record.error_kind, record.error_message = "error", FailureKind.MODEL_ERROR, words

@@ -161,7 +161,7 @@ class Front:
         except InputError as error:
             self._tell({"attempt": number, "error": error_json(ModelError(FailureKind.MODEL_ERROR, str(error)))})
         except Exception as error:  # a fault of ours, of which the gateway has to hear: it would wait for ever
-            words = f"the answer broke the gateway: {type(error).__name__}: {error}"
+            words = f"the call broke the gateway: {type(error).__name__}: {error}"
             self._tell({"attempt": number, "error": error_json(ModelError(FailureKind.MODEL_ERROR, words))})
         else:
             self._tell({"attempt": number, "response": response_json(response)})

@@ -292,7 +292,7 @@ async def test_a_prompt_that_was_refused_has_nothing_to_count():
 async def test_an_answer_that_nobody_foresaw_is_a_failed_call_and_never_a_good_one():
     broken: Any = object()
     policy = client(lambda request: ModelResponse([message("a")], "stop", broken))
-    with pytest.raises(RolloutFailure, match="broke the gateway") as failure:
+    with pytest.raises(RolloutFailure, match="the call broke the gateway") as failure:
         await policy.create(ModelRequest([user("a")]))
     assert failure.value.kind is FailureKind.MODEL_ERROR
     assert (policy.calls[0].status, policy.calls[0].error_kind) == ("error", FailureKind.MODEL_ERROR)
