@@ -106,11 +106,12 @@ def image(
         )
     try:
         read: Any = Recipe.model_validate(yaml.safe_load(recipe.read_text()))
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f"{recipe}: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        raise InputError(f"{recipe}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        where = ".".join(map(str, first["loc"]))
+        raise InputError(f"{recipe}: {where and f'{where}: '}{first['msg']}") from error
 
     async def run() -> str:
         try:

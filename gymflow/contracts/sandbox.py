@@ -1,5 +1,7 @@
 """A sandbox as a manifest or a task row asks for it, and what a command in it came to."""
 
+import posixpath
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -47,9 +49,16 @@ class SandboxSpec(Contract):
     @field_validator("workdir")
     @classmethod
     def _absolute(cls, value: str) -> str:
-        if not value.startswith("/") or ".." in value.split("/") or value == "/":
-            raise ValueError("workdir is an absolute path below /, without `..`")
-        return value.rstrip("/")
+        if not value.startswith("/") or ".." in value.split("/") or not value.strip("/") or not value.isprintable():
+            raise ValueError("workdir is an absolute path below /, without `..` and control characters")
+        return posixpath.normpath(f"/{value.lstrip('/')}")
+
+    @field_validator("user")
+    @classmethod
+    def _user(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?", value):
+            raise ValueError(f"{value!r} is neither a user's name nor number")
+        return value
 
     @field_validator("env")
     @classmethod

@@ -36,13 +36,14 @@ async def check_provider(name: str, image: str | None = None) -> AsyncIterator[C
     try:
         provider = provider_of(name)
         lacking = [flag.name or "" for flag in Capability if flag and flag not in provider.capabilities]
-        yield Check("available", True, time.monotonic() - began, f"isolation {provider.isolation}" + (f"; without {', '.join(lacking).lower()}" if lacking else ""))  # fmt: skip
+        available = Check("available", True, time.monotonic() - began, f"isolation {provider.isolation}" + (f"; without {', '.join(lacking).lower()}" if lacking else ""))  # fmt: skip
         began = time.monotonic()
         spec = provider.sample(image)
         sandbox = await asyncio.wait_for(provider.start(spec, labels={"gymflow.run": "check"}), START_S)
     except (RolloutFailure, InputError, TimeoutError) as error:
         yield Check("start", False, time.monotonic() - began, str(error) or type(error).__name__)
         return
+    yield available
     yield Check("start", True, time.monotonic() - began)
     try:
         for label, capability, behaviour in [*_EVERYWHERE, *(_ELSEWHERE if provider.remote else _HERE)]:

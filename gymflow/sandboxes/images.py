@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -18,7 +19,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from gymflow.contracts.base import Contract
 from gymflow.sandboxes.errors import SandboxUnavailable
@@ -37,13 +38,14 @@ TARGETS: dict[str, Target] = {
 }
 """Provider -> what is built for it. The others fetch images from a registry."""
 BLOCK = 1 << 20
+NAME = r"[a-z0-9]+([._/-][a-z0-9]+)*(:[\w.-]+)?"
 _digests: dict[str, str] = {}
 
 
 class Recipe(Contract):
     """How an image is made. `run`: shell lines, as root in the new root folder, with network."""
 
-    name: str = Field(pattern=r"^[a-z0-9]+([._/-][a-z0-9]+)*(:[\w.-]+)?$")
+    name: str = Field(pattern=f"^{NAME}$")
     base: str = Field("debian:bookworm", description="`debian:SUITE` or `busybox`.")
     packages: list[str] = Field(default_factory=list, description="Debian packages.")
     run: list[str] = Field(default_factory=list)
@@ -56,6 +58,12 @@ class Recipe(Contract):
             install = "apt-get update && apt-get install -y --no-install-recommends "
             lines.insert(0, ["/bin/sh", "-ec", f"{install}{' '.join(self.packages)} && rm -rf /var/lib/apt/lists/*"])
         return [f"FROM {slim}", *(f"RUN {json.dumps(line)}" for line in lines)]
+
+    @model_validator(mode="after")
+    def _installable(self) -> "Recipe":
+        if self.base == "busybox" and self.packages:
+            raise ValueError("packages: `base: busybox` has no package manager; choose `base: debian:SUITE`")
+        return self
 
     @field_validator("base")
     @classmethod
@@ -79,7 +87,8 @@ def cache() -> Path:
 
 
 def _folder(image: str) -> Path:
-    return cache() / image.replace("/", "_").replace(":", "_")
+    """Of its own for each name: no name has two underscores before its tag, nor an @."""
+    return cache() / image.replace("/", "__").replace(":", "@")
 
 
 def rootfs(image: str | None) -> Path | None:
@@ -87,7 +96,7 @@ def rootfs(image: str | None) -> Path | None:
     if image in (None, "host"):
         return None
     folder = _folder(str(image)) / "rootfs"
-    if not folder.is_dir():
+    if not re.fullmatch(NAME, str(image)) or not folder.is_dir():
         raise SandboxUnavailable(f"image {image!r} is not here; build it with `gym sandbox image`")
     return folder
 
@@ -186,14 +195,16 @@ async def _inside(root: Path, line: str) -> None:
     if tool is None:
         raise SandboxUnavailable("bubblewrap is not installed (Debian, Ubuntu: apt install bubblewrap)")
     shown = [path for path in ("/etc/resolv.conf", "/etc/ssl/certs") if Path(path).exists()]
-    await _command(
+    command = (
         tool, "--bind", str(root), "/", "--proc", "/proc", "--dev", "/dev", "--unshare-pid", "--die-with-parent",
         *[word for path in shown for word in ("--ro-bind", str(Path(path).resolve()), path)], "--clearenv", "--setenv", "PATH",
         "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "--setenv", "HOME", "/root", "/bin/sh", "-ec", line,
     )  # fmt: skip
+    await _command(*command, called=f"run: {line}")
 
 
-async def _command(*argv: str) -> None:
+async def _command(*argv: str, called: str | None = None) -> None:
+    """Run it. Raises SandboxUnavailable with how it ended and what it said."""
     process = await asyncio.create_subprocess_exec(
         *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
@@ -205,7 +216,8 @@ async def _command(*argv: str) -> None:
             await process.wait()
         raise
     if process.returncode:
-        raise SandboxUnavailable(f"{argv[0]} failed: {said.decode(errors='replace').strip()[-1000:]}")
+        text = said.decode(errors="replace").strip()[-1000:] or "it said nothing"
+        raise SandboxUnavailable(f"{called or argv[0]} failed with exit code {process.returncode}: {text}")
 
 
 async def _squash(root: Path, file: Path) -> str:

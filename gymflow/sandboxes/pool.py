@@ -8,11 +8,17 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from gymflow.contracts.sandbox import SandboxSpec
+from gymflow.sandboxes.errors import SandboxUnsupported
 from gymflow.sandboxes.interface import KEEP_BYTES, Command, ExecResult, Mount, Provider, Sandbox
 from gymflow.sandboxes.registry import provider
 
 CONCURRENCY = "GYMFLOW_SANDBOXES"
 """Environment variable: sandboxes at one time in this process. Default: two a core, at least eight."""
+
+NO_GATEWAY = (
+    "network: gateway is for harnesses that work inside the sandbox; nothing here would carry it to the model gateway: "
+    "--set sandbox.network=none"
+)
 
 _pools: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Pool]]" = WeakKeyDictionary()
 
@@ -70,7 +76,9 @@ def open_sandbox(
     mounts: Sequence[Mount] = (),
     gateway: Path | None = None,
 ) -> contextlib.AbstractAsyncContextManager[Sandbox]:
-    """A sandbox out of this process's pool."""
+    """A sandbox out of this process's pool. Raises SandboxUnsupported for `network: gateway` without one."""
+    if spec.network == "gateway" and gateway is None:
+        raise SandboxUnsupported(NO_GATEWAY)
     return pool(spec.provider).sandbox(spec, labels=labels, mounts=mounts, gateway=gateway)
 
 
@@ -84,7 +92,9 @@ async def run_once(
     timeout_s: float = 60.0,
     keep_bytes: int = KEEP_BYTES,
 ) -> ExecResult:
-    """One command in a fresh sandbox out of this process's pool."""
+    """One command in a fresh sandbox out of this process's pool. Raises SandboxUnsupported for `network: gateway`."""
+    if spec.network == "gateway":
+        raise SandboxUnsupported(NO_GATEWAY)
     async with pool(spec.provider).place() as source:
         return await source.run(
             spec, command, files=files, mounts=mounts, stdin=stdin, timeout_s=timeout_s, keep_bytes=keep_bytes

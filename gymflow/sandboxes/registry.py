@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 from gymflow.errors import InputError
 from gymflow.sandboxes.errors import SandboxUnavailable
 from gymflow.sandboxes.interface import Isolation, Provider
+from gymflow.suggest import did_you_mean
 
 PROVIDERS: dict[str, tuple[str, str | None]] = {
     "local": ("gymflow.sandboxes.local:LocalProvider", None),
@@ -62,7 +63,7 @@ def demanded_isolation() -> Isolation:
 
 def _make(name: str) -> Provider:
     if name not in PROVIDERS:
-        raise InputError(f"no sandbox provider {name!r}; there are {', '.join(PROVIDERS)}")
+        raise InputError(f"no sandbox provider {name!r}; {did_you_mean(name, PROVIDERS)}")
     target, extra = PROVIDERS[name]
     module, _, attribute = target.partition(":")
     try:

@@ -75,8 +75,9 @@ async def validate_environment(
     if manifest is None:
         return check.report
     check.manifest(manifest)
-    if manifest.sandbox is not None and "shell" in manifest.offers:
-        await check.sandbox(manifest.sandbox)
+    usable = True
+    if manifest.sandbox is not None:
+        usable = await check.sandbox(manifest.sandbox)
     for harness in (manifest.harness, *harnesses):
         left = check.attempt(check_harness, registry, manifest, harness)
         if left:
@@ -87,7 +88,8 @@ async def validate_environment(
     verifier = check.attempt(_verifier, registry, entry, manifest)
     check.report.warnings += verifier.cautions() if verifier is not None else []
     check.splits(manifest, verifier, cache or SplitCache())
-    if session is not None and verifier is not None:
+    # A verdict that needs a sandbox would only say once more, for every fixture, why there is none.
+    if session is not None and verifier is not None and (usable or "sandbox" not in verifier.needs):
         await check.preflight(manifest, session, verifier, config)
     return check.report
 
@@ -159,12 +161,14 @@ class _Check:
             self.fault(("offers",), "a shell needs a `sandbox`")
         self._benchmarks(manifest)
 
-    async def sandbox(self, part: dict[str, Any]) -> None:
-        """The provider, as it is here."""
+    async def sandbox(self, part: dict[str, Any]) -> bool:
+        """Whether the provider, as it is here, has such a one."""
         try:
             await require_sandboxes([SandboxSpec.model_validate(part)])
         except InputError as error:
             self.report.faults.append(Fault(str(error)))
+            return False
+        return True
 
     def _prompts(self, manifest: Manifest) -> Iterable[tuple[Any, tuple[str, ...]]]:
         if manifest.prompt:

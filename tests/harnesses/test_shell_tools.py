@@ -139,3 +139,28 @@ def test_schemas_are_valid_and_described():
     for tool, _ in ShellTools(Place(), timeout_s=5, output_characters=400).offered():
         Draft202012Validator.check_schema(tool["parameters"])
         assert tool["description"] and all("description" in one for one in tool["parameters"]["properties"].values())
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("n" * 300, "File name too long"),
+        ("loop", "Too many levels of symbolic links"),
+        ("/proc/1/mem", "cannot be read"),
+        ("a.txt/below", "a part of it is not a folder"),
+        ("/dev/zero", "not a regular file"),
+    ],
+)
+async def test_an_odd_path_is_told_to_the_model_by_every_tool(use: Use, path: str, said: str):
+    await use("run_command", command="ln -s loop loop")
+    read = await use("read_file", path=path)
+    assert read.error and said in read.output
+    assert (await use("edit_file", path=path, old="x", new="y")).error
+    if path != "/dev/zero":
+        assert (await use("write_file", path=path, content="x")).error
+        assert (await use("list_files", path=path)).error
+
+
+async def test_a_model_that_kills_everything_goes_on(use: Use):
+    await use("run_command", command="kill -9 -1")
+    assert (await use("read_file", path="a.txt")).output.endswith("three")

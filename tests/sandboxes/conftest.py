@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gymflow.contracts.sandbox import SandboxSpec
-from gymflow.sandboxes import Capability, images
+from gymflow.sandboxes import Capability, SandboxUnavailable, images
 from gymflow.sandboxes.apptainer import ApptainerProvider
 from gymflow.sandboxes.docker import DockerProvider
 from gymflow.sandboxes.local import LocalProvider
@@ -72,7 +72,9 @@ async def apptainer_provider(request, monkeypatch) -> ApptainerProvider:
     monkeypatch.setenv("PATH", f"{command.parent}:{os.environ['PATH']}")
     monkeypatch.setenv("GYMFLOW_IMAGES", str(request.getfixturevalue("images_folder")))
     monkeypatch.setenv("GYMFLOW_APPTAINER_IMAGE", IMAGE)
-    if not (images.cache() / IMAGE.replace("/", "_")).exists():
+    try:
+        images.rootfs(IMAGE)
+    except SandboxUnavailable:
         await images.build(images.Recipe(name=IMAGE, base="busybox"))
     return ApptainerProvider()
 

@@ -32,7 +32,14 @@ def test_check_of_a_machine_that_cannot_isolate_exits_with_two(tmp_path):
 
 def test_an_unknown_provider_is_told_with_those_that_there_are():
     done = gym("check", "nowhere")
-    assert done.returncode == 2 and "local, docker" in done.stdout
+    assert done.returncode == 2 and "known: apptainer" in done.stdout
+    assert "did you mean docker?" in gym("check", "dockr").stdout
+
+
+@pytest.mark.skipif(shutil.which("apptainer") is not None, reason="apptainer is installed")
+def test_check_does_not_call_available_what_cannot_be_started():
+    done = gym("check", "apptainer")
+    assert done.returncode == 2 and "ok" not in done.stdout.split() and "apptainer is not on PATH" in done.stdout
 
 
 def test_clean_counts():
@@ -49,6 +56,12 @@ def test_image_builds_and_a_bad_recipe_is_one_clear_line(tmp_path):
     recipe.write_text("name: tiny\nbase: windows\n")
     bad = gym("image", str(recipe))
     assert bad.returncode == 2 and "base" in bad.stderr and "Traceback" not in bad.stderr
+    recipe.write_text("name: tiny\nbase: busybox\npackages: [python3]\n")
+    bad = gym("image", str(recipe))
+    assert bad.returncode == 2 and "packages" in bad.stderr and "busybox" in bad.stderr
+    recipe.write_bytes(b"name: t\xff\n")
+    bad = gym("image", str(recipe))
+    assert bad.returncode == 2 and "utf-8" in bad.stderr and "Traceback" not in bad.stderr
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,21 @@ async def test_a_recipe_becomes_an_image_that_a_sandbox_starts_from():
     assert await provider.image_identity("test/tiny:1") == digest
 
 
+def test_no_two_names_share_a_folder():
+    names = ["a/b", "a_b", "a.b", "a-b", "a/b:c", "a/b_c", "a:b_c", "a:b__c", "a/b/c"]
+    assert len({images._folder(name) for name in names}) == len(names)
+
+
+@pytest.mark.parametrize("name", ["..", "../..", "a__b", "", "/"])
+async def test_what_is_no_name_of_an_image_is_none(name, tmp_path):
+    (tmp_path / "rootfs").mkdir()
+    (tmp_path / "images/a__b/rootfs").mkdir(parents=True)
+    with pytest.raises(SandboxUnavailable):
+        images.rootfs(name)
+
+
 async def test_a_failed_build_leaves_nothing(tmp_path):
-    with pytest.raises(SandboxUnavailable, match="failed"):
+    with pytest.raises(SandboxUnavailable, match=r"run: exit 7 failed with exit code 7"):
         await images.build(images.Recipe(name="broken", base="busybox", run=["exit 7"]))
     assert list((tmp_path / "images").iterdir()) == []
 
@@ -47,7 +60,12 @@ async def test_an_image_that_was_not_built_is_said_to_be_missing():
 
 
 def test_recipes_are_checked():
-    for bad in ({"name": "../x"}, {"name": "x", "base": "ubuntu"}, {"name": "x", "packages": ["--purge x"]}):
+    for bad in (
+        {"name": "../x"},
+        {"name": "x", "base": "busybox", "packages": ["jq"]},
+        {"name": "x", "base": "ubuntu"},
+        {"name": "x", "packages": ["--purge x"]},
+    ):
         with pytest.raises(ValidationError):
             images.Recipe.model_validate(bad)
 

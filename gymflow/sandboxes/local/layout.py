@@ -4,6 +4,7 @@ What can be written lies in two memory file systems, `/` and /dev/shm, whose siz
 """
 
 import os
+import re
 import stat
 import sys
 import sysconfig
@@ -15,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from gymflow.contracts.sandbox import SandboxSpec
-from gymflow.sandboxes.errors import SandboxUnavailable
+from gymflow.sandboxes.errors import SandboxUnavailable, SandboxUnsupported
 from gymflow.sandboxes.interface import Mount
 from gymflow.sandboxes.local import seccomp
 from gymflow.sandboxes.local.limits import Bounds
@@ -27,6 +28,7 @@ OWN = frozenset(
 )
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 VENV = "/opt/venv"
+MAX_UID = (1 << 31) - 1
 SHARED_BYTES = 64 << 20
 """Of the disk at most this much, and at most a quarter of it, is /dev/shm."""
 HIDDEN = ("gymflow", "cli", "flows", "tasks")
@@ -101,12 +103,26 @@ def _reachable(path: Path) -> bool:
 
 
 def identity(user: str | None) -> tuple[int, str, str]:
-    """Number, name and home of the user inside."""
+    """Number, name and home of the user inside. Raises SandboxUnsupported for one that there cannot be."""
     if user is None or user == "agent":
         return 1000, "agent", "/home/agent"
     if user in ("root", "0"):
         return 0, "root", "/root"
+    if not re.fullmatch(r"[1-9][0-9]{0,9}", user, re.ASCII) or int(user) > MAX_UID:
+        raise SandboxUnsupported(
+            f"sandbox provider `local` has no user {user!r}; set `user` to agent, root or a number up to {MAX_UID}"
+        )
     return int(user), f"user{user}", "/home/agent"
+
+
+def refuse_read_only(spec: SandboxSpec, rootfs: Path | None) -> None:
+    """Raises SandboxUnsupported where the workdir would lie in what nobody can write to."""
+    top = f"/{spec.workdir.split('/')[1]}"
+    seen = {target for _, target, _ in _system(rootfs)} | {"/proc", "/dev", "/sys"}
+    if top in seen or any(spec.workdir == target or spec.workdir.startswith(f"{target}/") for target in seen):
+        raise SandboxUnsupported(
+            f"workdir: {spec.workdir} lies in {top}, which sandboxes of `local` cannot write to; choose another such as /work"
+        )
 
 
 def environment(spec: SandboxSpec) -> dict[str, str]:

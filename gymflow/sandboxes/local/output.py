@@ -16,6 +16,8 @@ class Stream:
     def __init__(self, keep_bytes: int, on_bytes: Callable[[int], None]) -> None:
         self.read_fd, self.write_fd = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self.read_fd, False)
+        # Inside it belongs to nobody, and a program may open it once more: `echo x > /dev/stdout`.
+        os.fchmod(self.write_fd, 0o222)
         with contextlib.suppress(OSError):
             fcntl.fcntl(self.read_fd, fcntl.F_SETPIPE_SZ, BLOCK)
         self._keep_bytes = keep_bytes

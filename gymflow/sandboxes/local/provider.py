@@ -11,7 +11,7 @@ from typing import Any
 
 from gymflow.contracts.sandbox import SandboxSpec
 from gymflow.sandboxes import images
-from gymflow.sandboxes.errors import SandboxUnavailable, SandboxUnsupported
+from gymflow.sandboxes.errors import SandboxLost, SandboxUnavailable, SandboxUnsupported
 from gymflow.sandboxes.interface import (
     KEEP_BYTES,
     Capability,
@@ -26,7 +26,7 @@ from gymflow.sandboxes.interface import (
 from gymflow.sandboxes.labels import new_id, owned
 from gymflow.sandboxes.local import cgroups, state
 from gymflow.sandboxes.local.host import HostSandbox
-from gymflow.sandboxes.local.layout import compose
+from gymflow.sandboxes.local.layout import compose, identity, refuse_read_only
 from gymflow.sandboxes.local.limits import Bounds
 from gymflow.sandboxes.local.output import Stream
 from gymflow.sandboxes.local.platform import Bubblewrap, bubblewrap, host_identity, landlock_abi
@@ -213,7 +213,7 @@ class LocalProvider(RegisteredProvider):
                 async with starting as running:
                     status.close_writer()
                     arguments.stack.close()
-                    yield OneShot(running, status)
+                    yield OneShot(running, status, spec.limits.wall_s)
         finally:
             status.finish()
             if group is not None:
@@ -231,6 +231,9 @@ class LocalProvider(RegisteredProvider):
                 f"GYMFLOW_ISOLATION=weak (Landlock: files and TCP only) or `--unsafe-host` (nothing)"
             )
         refuse_unsupported(self, spec, mounts)
+        if self.isolation == "full":
+            identity(spec.user)
+            refuse_read_only(spec, images.rootfs(spec.image))
 
     async def image_identity(self, image: str | None) -> str:
         if image in (None, "host"):
@@ -242,13 +245,17 @@ class LocalProvider(RegisteredProvider):
 class OneShot:
     """A one-command sandbox on its way; leaving its block ends it."""
 
-    def __init__(self, running: Running, status: Stream) -> None:
+    def __init__(self, running: Running, status: Stream, wall_s: float | None) -> None:
         self._running = running
         self._status = status
+        self._wall_s = wall_s
 
     async def result(self, timeout_s: float) -> ExecResult:
-        """Its end. Raises SandboxUnavailable where the sandbox itself could not be made."""
-        result = await self._running.result(timeout_s)
+        """Its end. Raises SandboxUnavailable where the sandbox itself could not be made, SandboxLost where its life ended first."""
+        wall_s = self._wall_s
+        result = await self._running.result(timeout_s if wall_s is None else min(timeout_s, wall_s))
+        if wall_s is not None and wall_s < timeout_s and result.outcome == "timeout":
+            raise SandboxLost(f"the sandbox is gone: its {wall_s:g} s are over")
         if result.outcome == "exited" and b'"exit-code"' not in self._status.finish():
             raise SandboxUnavailable(f"the sandbox could not be made: {result.text().strip()[:500]}")
         return result

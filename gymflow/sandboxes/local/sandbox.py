@@ -62,8 +62,10 @@ class LocalSandbox(EnteredSandbox):
                 stream.close_writer()
             os.write(self._stdin, b"ready\n")
             waiting: asyncio.Future[Any] = asyncio.ensure_future(ready.wait())
-            await asyncio.wait({waiting, self._init.exited}, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
-            waiting.cancel()
+            try:
+                await asyncio.wait({waiting, self._init.exited}, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                waiting.cancel()
             if not ready.is_set():
                 state = "ended" if self._init.exited.done() else f"was not ready within {within_s:.0f} s"
                 await asyncio.sleep(0)
