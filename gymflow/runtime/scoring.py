@@ -46,7 +46,7 @@ async def score(
             raise MissingEvidence(lacking)
         judging = environment.verifier.verify(task.fields, evidence)
         verdict = await within(None if hearing else timeout_s, judging)
-        if (message := reward_fault(verdict)) is not None:
+        if (message := reward_fault(verdict, environment.manifest.reward_range)) is not None:
             verdict, failure = None, VerdictFailure.VERIFIER_ERROR
     except TimeoutError:
         failure, message = VerdictFailure.VERIFIER_TIMEOUT, f"no verdict within {timeout_s:g} s"
@@ -96,11 +96,14 @@ def missing_evidence(needs: Set[str], evidence: Evidence) -> str | None:
     return None
 
 
-def reward_fault(verdict: Any) -> str | None:
-    """Why this is not a verdict that can be stored, or None."""
+def reward_fault(verdict: Any, reward_range: tuple[float, float]) -> str | None:
+    """Why this is not a verdict that can be stored, or None. What the manifest's range does not hold was not given by its rules."""
     if not isinstance(verdict, Verdict):
         return f"the verifier returned {type(verdict).__name__}, not a Verdict"
     if not math.isfinite(verdict.reward):
         return f"the reward is {verdict.reward}"
+    low, high = reward_range
+    if not low <= verdict.reward <= high:
+        return f"the reward {verdict.reward:g} lies outside the manifest's reward_range, {low:g} to {high:g}"
     broken = [name for name, value in verdict.components.items() if not math.isfinite(value)]
     return f"components that are not finite: {', '.join(broken)}" if broken else None

@@ -168,13 +168,8 @@ class Preflight:
             raise _Unscored(f"the verifier gave no verdict within {TIMEOUT_S:g} s") from error
         except Exception as error:
             raise _Unscored(f"the verifier failed: {type(error).__name__}: {error}") from error
-        if fault := reward_fault(verdict):
+        if fault := reward_fault(verdict, self.manifest.reward_range):
             raise _Unscored(fault)
-        low, high = self.manifest.reward_range
-        if not low <= verdict.reward <= high:
-            raise _Unscored(
-                f"the reward {verdict.reward:g} lies outside the manifest's reward_range, {low:g} to {high:g}"
-            )
         return verdict.reward
 
     def _fault(self, line: int, message: str, field: str | None = None) -> Fault:

@@ -120,6 +120,7 @@ async def test_a_verifier_that_raises_leaves_the_rollout_unverified(run, rows, t
         "    async def verify(self, task, evidence):\n"
         "        if task.answer == 'boom':\n            raise RuntimeError('no idea')\n"
         "        if task.answer == 'nan':\n            return Verdict(reward=float('nan'))\n"
+        "        if task.answer == 'far':\n            return Verdict(reward=5.0)\n"
         "        return Verdict(reward=float(evidence.final_text == task.answer))\n"
     )
     (folder / "README.md").write_text("# fragile\n")
@@ -127,7 +128,7 @@ async def test_a_verifier_that_raises_leaves_the_rollout_unverified(run, rows, t
         "name: fragile\nversion: 1.0.0\ndescription: Breaks.\ndomain: test\nlicence: Apache-2.0\n"
         "datasets: {test: {file: rows.jsonl}}\nverifier: {name: ./verifier.py}\nprompt: {user: '{question}'}\n"
     )
-    answers = ["yes", "boom", "nan"]
+    answers = ["yes", "boom", "nan", "far"]
     (folder / "rows.jsonl").write_text(
         "".join(f'{{"task_id": "{a}", "question": "Say {a}.", "answer": "{a}"}}\n' for a in answers)
     )
@@ -141,8 +142,12 @@ async def test_a_verifier_that_raises_leaves_the_rollout_unverified(run, rows, t
     monkeypatch.setenv("GYMFLOW_PATH", str(root))
     card = await run(scripted(environments=[{"name": "fragile"}], rules=[{"text": "yes"}]))
     (line,) = card.lines
-    assert (line.scored, line.unverified, line.score) == (1, 2, 1.0)  # io-nan-reward: no NaN, no zero
-    assert [(one.kind, one.rollouts) for one in line.failures] == [("verifier_error", 2)]
+    assert (line.scored, line.unverified, line.score) == (
+        1,
+        3,
+        1.0,
+    )  # io-nan-reward: no NaN, no zero, nothing out of range
+    assert [(one.kind, one.rollouts) for one in line.failures] == [("verifier_error", 3)]
     assert rows("select reward from verdicts where reward is not null") == [(1.0,)]
 
 
