@@ -7,7 +7,10 @@ from gymflow.models.dialects import DialectError
 
 MAX_DEPTH = 100
 """Levels of nesting; the store keeps no more."""
-_TEXTS = ("type", "role", "id", "call_id", "name", "namespace", "status", "encrypted_content")
+_TEXTS = frozenset({"type", "role", "id", "call_id", "name", "namespace", "status", "encrypted_content"})
+_CALLS = ("function_call", "custom_tool_call")
+_CALL_TEXTS = _TEXTS | {"arguments", "input"}
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _PARTS = ("content", "summary")
 _PART_TEXTS = ("type", "text", "refusal")
 
@@ -17,7 +20,7 @@ def check(request: ModelRequest) -> None:
     for item in _objects(request.input, "input"):
         _check_item(item)
     for tool in _objects(request.tools, "tools"):
-        _require(tool, ("type", "name"), str, "a tool's")
+        _require(tool, ("type", "name"), "a tool")
         if tool.get("type", "function") == "function" and not tool.get("name"):
             raise DialectError("a function tool's `name` is missing")
     for name, value, kinds in (
@@ -25,7 +28,7 @@ def check(request: ModelRequest) -> None:
         ("tool_choice", request.tool_choice, str | dict),
         ("parallel_tool_calls", request.parallel_tool_calls, bool),
         ("text", request.text, dict),
-        ("text.format", (request.text or {}).get("format") if isinstance(request.text, dict) else None, dict),
+        ("text.format", request.text.get("format") if isinstance(request.text, dict) else None, dict),
         ("reasoning", request.reasoning, dict),
     ):
         if value is not None and not isinstance(value, kinds):
@@ -36,18 +39,19 @@ def check(request: ModelRequest) -> None:
 
 def _check_item(item: Item) -> None:
     kind = item.get("type") or item.get("role")
-    what = f"a {kind}'s" if isinstance(kind, str) else "an item's"
-    _require(item, _TEXTS, str, what)
-    for name in _PARTS:
-        value = item.get(name)
-        if value is None or isinstance(value, str):
+    texts = _CALL_TEXTS if kind in _CALLS else _TEXTS
+    for name, value in item.items():
+        if type(value) is str or value is None:
             continue
-        for part in _objects(value, name):
-            _require(part, _PART_TEXTS, str, f"a part of {what}")
-    if kind in ("function_call", "custom_tool_call"):
-        _require(item, ("arguments", "input"), str, what)
-    elif kind in ("function_call_output", "custom_tool_call_output") and not isinstance(item.get("output"), str | None):
-        _objects(item["output"], "output")
+        if name in texts:
+            raise DialectError(f"`{name}` of {_named(kind)} has the wrong type: {type(value).__name__}")
+        if name in _PARTS or (name == "output" and kind in _OUTPUTS):
+            for part in _objects(value, name):
+                _require(part, _PART_TEXTS, f"a part of {_named(kind)}")
+
+
+def _named(kind: object) -> str:
+    return f"a {kind}" if isinstance(kind, str) else "an item"
 
 
 def _objects(value: Any, name: str) -> list[Item]:
@@ -59,11 +63,11 @@ def _objects(value: Any, name: str) -> list[Item]:
     return value
 
 
-def _require(item: Item, names: tuple[str, ...], kind: type, what: str) -> None:
-    for name in names:
+def _require(item: Item, texts: tuple[str, ...], what: str) -> None:
+    for name in texts:
         value = item.get(name)
-        if value is not None and not isinstance(value, kind):
-            raise DialectError(f"{what} `{name}` has the wrong type: {type(value).__name__}")
+        if type(value) is not str and value is not None:
+            raise DialectError(f"`{name}` of {what} has the wrong type: {type(value).__name__}")
 
 
 def _deeper(values: list[Any]) -> bool:
