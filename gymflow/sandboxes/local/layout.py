@@ -182,7 +182,7 @@ def _namespaces(arguments: Arguments, spec: SandboxSpec) -> None:
 
 
 def _root(arguments: Arguments, spec: SandboxSpec, rootfs: Path | None) -> None:
-    disk = Bounds.of(spec.limits).disk_mib << 20
+    disk = Bounds.of(spec.limits).memory_disk_mib << 20
     shared = min(disk // 4, SHARED_BYTES)
     arguments.add("--size", str(disk - shared), "--tmpfs", "/")
     for source, target, link in _system(rootfs):

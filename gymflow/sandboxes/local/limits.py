@@ -20,13 +20,16 @@ class Bounds:
     cpus: float | None
     memory_mib: int
     processes: int
-    disk_mib: int
-    """By default half of the memory: what is written lies there, and a full disk is to be that, not out of memory."""
+    disk_mib: int | None
 
     @classmethod
     def of(cls, limits: SandboxLimits) -> "Bounds":
-        memory_mib = limits.memory_mib or MEMORY_MIB
-        return cls(limits.cpus, memory_mib, limits.processes or PROCESSES, limits.disk_mib or max(4, memory_mib // 2))
+        return cls(limits.cpus, limits.memory_mib or MEMORY_MIB, limits.processes or PROCESSES, limits.disk_mib)
+
+    @property
+    def memory_disk_mib(self) -> int:
+        """The disk where it is memory. By default half of that, so that a full disk is a full disk and not out of memory."""
+        return self.disk_mib or max(4, self.memory_mib // 2)
 
     def group(self, name: str) -> cgroups.Cgroup | None:
         """A control group with these limits, or None where rlimits have to do."""
@@ -44,7 +47,8 @@ class Bounds:
         """Resource limits of each process. Without a memory group the address space is bounded instead."""
         tree = cgroups.detect()
         limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, OPEN_FILES)]
-        limits.append((resource.RLIMIT_FSIZE, self.disk_mib << 20))
+        if self.disk_mib is not None:
+            limits.append((resource.RLIMIT_FSIZE, self.disk_mib << 20))
         if tree is None or "memory" not in tree.controllers:
             limits.append((resource.RLIMIT_AS, self.memory_mib << 20))
         if tree is None or "pids" not in tree.controllers:
