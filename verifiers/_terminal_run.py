@@ -10,6 +10,8 @@ from gymflow.verifiers import Verdict, VerifierError
 
 TESTS, LOGS = "/tests", "/logs/verifier"
 MAX_REWARD_BYTES = 1 << 16
+SIGNALLED = 128
+"""What a shell adds to the number of the signal that ended a command."""
 
 
 ENDED, ORDER = ".ended", ".order"
@@ -58,6 +60,8 @@ def verdict_of(
     """The verdict on a finished test run. Raises VerifierError where it ended without a reward."""
     if outcome != "exited":
         return Verdict(reward=0.0, reason=f"the tests did not run to their end: {outcome}", details=details)
+    if rewards is None and exit_code is not None and exit_code > SIGNALLED:
+        return Verdict(reward=0.0, reason=f"test.sh was ended by signal {exit_code - SIGNALLED}", details=details)
     if rewards is None:
         raise VerifierError(f"test.sh wrote no reward: exit code {exit_code}, {output.strip()[-500:]}")
     reward = _reward(rewards)
@@ -66,22 +70,30 @@ def verdict_of(
 
 
 async def _rewards(sandbox: Sandbox) -> dict[str, float] | None:
-    """Named rewards out of reward.json, or the one in reward.txt. Where both were written, the lower one counts: one of them may be by
-    what test.sh ran."""
-    found = []
+    """Named rewards out of reward.json, or the one in reward.txt. Where both were written, the lower one counts, and not one that is
+    none: one of them may be by what test.sh ran."""
+    found, faults = [], []
     for name in ("reward.json", "reward.txt"):
-        if (text := await _read(sandbox, name)) is None:
-            continue
-        try:
-            parsed = json.loads(text)
-            named = parsed if isinstance(parsed, dict) else {"reward": parsed}
-            rewards = {str(key): float(value) for key, value in named.items()}
-        except (ValueError, TypeError) as error:
-            raise VerifierError(f"{name} holds no reward: {text[:200]!r}") from error
-        if not rewards or not all(math.isfinite(value) for value in rewards.values()):
-            raise VerifierError(f"{name} holds no finite reward: {text[:200]!r}")
-        found.append(rewards)
+        if (text := await _read(sandbox, name)) is not None:
+            try:
+                found.append(_parsed(name, text))
+            except VerifierError as error:
+                faults.append(error)
+    if faults and not found:
+        raise faults[0]
     return min(found, key=_reward, default=None)
+
+
+def _parsed(name: str, text: str) -> dict[str, float]:
+    try:
+        parsed = json.loads(text)
+        named = parsed if isinstance(parsed, dict) else {"reward": parsed}
+        rewards = {str(key): float(value) for key, value in named.items()}
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise VerifierError(f"{name} holds no reward: {text[:200]!r}") from error
+    if not rewards or not all(math.isfinite(value) for value in rewards.values()):
+        raise VerifierError(f"{name} holds no finite reward: {text[:200]!r}")
+    return rewards
 
 
 def _reward(rewards: Mapping[str, float]) -> float:

@@ -58,6 +58,16 @@ if os.fork() == 0:
         open("/logs/verifier/reward.txt", "w").write("1")
         time.sleep(0.001)
 """,
+    "a reward.json that is none": "open('/logs/verifier/reward.json', 'w').write('none')",
+    "an end of the tests alone": """
+import os
+one = os.getppid()
+while one > 2:
+    parent = int(open(f"/proc/{one}/stat").read().rsplit(")", 1)[1].split()[1])
+    if b"test.sh" in open(f"/proc/{one}/cmdline", "rb").read() and b"before" not in open(f"/proc/{one}/cmdline", "rb").read():
+        os.kill(one, 9)
+    one = parent
+""",
     "an end of all processes": "import os\nos.system('kill -9 -1')",
     "a file for the folder": "import shutil\nshutil.rmtree('/logs/verifier')\nopen('/logs/verifier', 'w').write('1')",
 }
