@@ -79,7 +79,7 @@ class Admission:
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     outcome: StopEpisode | RolloutFailure | RunIncomplete | None = None
     refused: str | None = None
-    """Why the last request that made no sense was refused."""
+    """Why the last request was refused as one that makes no sense; None where it was not."""
 
     @property
     def path(self) -> str:
@@ -259,6 +259,7 @@ class GatewayServer:
         except Exception as error:  # decoding is all that was done: whatever went wrong, the body is why
             admission.refused = str(error) if isinstance(error, ValueError) else f"the request is malformed: {error!r}"
             return _error(dialect, 400, admission.refused)
+        admission.refused = None
         if admission.outcome is not None:
             return _error(
                 dialect, 400, f"this rollout has ended and may make no more calls: {admission.outcome}", ENDED

@@ -149,6 +149,9 @@ class Play:
         if self.over.is_set():
             return
         if result.outcome == "timeout" or (output.ended is not None and output.ended.late):
+            if admission.refused is not None:
+                words = f"after {limit} its last request was still refused: {admission.refused}"
+                raise RolloutFailure(FailureKind.HARNESS_ERROR, words)
             if stalled:
                 raise RolloutFailure(FailureKind.HARNESS_STALLED, f"it made no model call within {limit}")
             raise StopEpisode(StopReason.WALL_TIME, limit)
