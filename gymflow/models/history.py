@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gymflow.models.base import Item
-from gymflow.models.dialects.messages import arguments_object
+from gymflow.models.dialects.messages import MALFORMED, arguments_object
 
 _SERVER_FIELDS = frozenset({"id", "status", "annotations", "logprobs", "object"})
 """Fields that endpoints add to an item and clients may leave out when they send it back."""
@@ -160,7 +160,7 @@ def _past_answer(items: Sequence[Item], position: int, output: Sequence[Item]) -
             if item.get("role") != "assistant" or not text.startswith(said):
                 return -1
         elif not _is_reasoning(item):
-            if made == len(calls) or core(item) != calls[made]:
+            if made == len(calls) or not _same_call(calls[made], core(item)):
                 return -1
             made += 1
         position += 1
@@ -168,6 +168,15 @@ def _past_answer(items: Sequence[Item], position: int, output: Sequence[Item]) -
         while position < len(items) and _is_reasoning(items[position]):
             position += 1
     return position + 1 if not text and position < len(items) and _is_blank(items[position]) else position
+
+
+def _same_call(made: Any, sent: Any) -> bool:
+    """Whether two calls, as `core` has them, are one. What a client makes of arguments that were cut or malformed is its own
+    affair."""
+    if made == sent:
+        return True
+    named = all(made.get(name) == sent.get(name) for name in ("type", "call_id", "name"))
+    return named and bool(made.get("call_id")) and MALFORMED in (made.get("arguments") or ())
 
 
 def _is_reasoning(item: Item) -> bool:

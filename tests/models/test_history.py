@@ -84,6 +84,19 @@ def test_another_answer_is_another_history(answer: list[Item]) -> None:
     assert (place.parent is not None) is whole, "what follows the same answer is new, and not another answer"
 
 
+def test_a_call_whose_arguments_were_cut_is_known_by_its_id_whatever_a_client_makes_of_them() -> None:
+    history = told([function_call("c", "f", '{"path": "/a/b')])
+    for arguments in ("{}", '{"path": "/a/b"}'):
+        items = [
+            USER,
+            function_call("c", "f", arguments),
+            {"type": "function_call_output", "call_id": "c", "output": "1"},
+        ]
+        assert history.place(items, None).parent is not None
+    assert history.place([USER, function_call("d", "f", "{}"), USER], None).parent is None
+    assert told([function_call("c", "f", "{}")]).place([USER, function_call("c", "f", '{"a": 1}')], None).parent is None
+
+
 def test_of_two_answers_that_differ_in_their_reasoning_the_one_that_was_sent_back_is_continued() -> None:
     history = told([reasoning("first"), message("four")])
     history.add(1, None, [USER], [reasoning("second"), message("four")], None)

@@ -18,6 +18,8 @@ _FINISH: dict[str | None, FinishReason] = {
     "pause_turn": "length",
     "refusal": "refusal",
 }
+MALFORMED = "malformed_arguments"
+"""What text that a model wrote in place of an object is kept under."""
 _TOOL_CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 
 
@@ -138,7 +140,7 @@ def arguments_object(arguments: Any) -> dict[str, Any]:
         value = wire.loads(arguments or "{}")
     except ValueError:
         value = None
-    return value if isinstance(value, dict) else {"malformed_arguments": arguments}
+    return value if isinstance(value, dict) else {MALFORMED: arguments}
 
 
 def _leading_system(request: ModelRequest) -> tuple[str, list[Item]]:
