@@ -164,7 +164,7 @@ class Endpoint:
         error = payload.get("error")
         if error and payload.get("object") != "response":
             code = error.get("code") if isinstance(error, dict) else None
-            raise self.failure(code if isinstance(code, int) and code >= 400 else 500, {}, content)
+            raise self.failure(code if isinstance(code, int) and 400 <= code < 600 else 500, {}, content)
         return payload
 
     def failure(self, status: int, headers: Mapping[str, str], content: bytes) -> ModelError | ContextOverflow:

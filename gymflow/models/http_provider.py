@@ -220,6 +220,6 @@ class HttpProvider(Provider):
 
 def _served(content: bytes) -> list[str]:
     try:
-        return [model["id"] for model in wire.loads(content)["data"]]
-    except (ValueError, KeyError, TypeError):
+        return [model["id"] for model in wire.loads(content)["data"] if isinstance(model["id"], str)]
+    except (ValueError, LookupError, TypeError):
         return []

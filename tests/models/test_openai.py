@@ -270,3 +270,21 @@ def test_openai_itself_is_handed_back_only_reasoning_that_it_can_read():
     assert official["input"] == [*ASK.input, sealed]
     other = OpenAI(ModelSpec(model="m", api="responses", base_url="http://127.0.0.1:1/v1")).encode(request)
     assert other["input"] == request.input
+
+
+@pytest.mark.parametrize("listed", [{"data": [{"id": 7}]}, {"data": {"id": 1}}, {"data": [[]]}, [1], "m"], ids=repr)
+async def test_a_list_of_models_that_is_none_settles_nothing(serve, spec, listed):
+    async def handler(request):
+        return web.json_response(listed if request.method == "GET" else {"error": {"message": "no", "code": 10**12}})
+
+    provider = OpenAI(spec(await serve(handler)))
+    await provider.open()
+    with pytest.raises(ModelError, match="answered 500: no") as failed:
+        await provider.probe()
+    assert failed.value.status == 500
+    await provider.close()
+
+
+@pytest.mark.parametrize(("given", "seconds"), [("1500", 1.5), ("inf", None), ("nan", None), ("-5", 0.0), ("x", None)])
+def test_only_a_number_of_milliseconds_is_a_wait(given, seconds):
+    assert retry_after_s({"retry-after-ms": given}) == seconds
