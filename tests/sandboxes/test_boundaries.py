@@ -14,6 +14,7 @@ from gymflow.contracts.sandbox import SandboxLimits, SandboxSpec
 from gymflow.sandboxes import SandboxLost, SandboxUnsupported, archive, close_providers, open_sandbox, run_once
 from gymflow.sandboxes.local import LocalProvider
 from gymflow.sandboxes.local.platform import bubblewrap
+from gymflow.sandboxes.local.registered import remove_folder
 
 pytestmark = pytest.mark.skipif(isinstance(bubblewrap(), str), reason=str(bubblewrap()))
 
@@ -155,6 +156,16 @@ async def test_a_name_as_long_as_a_name_may_be_can_be_put(sandbox, length):
     await sandbox.put("n" * length, b"x")
     assert await sandbox.get("n" * length) == b"x"
     assert (await sandbox.exec("ls -A | wc -l")).stdout.strip() == b"1"
+
+
+def test_what_an_agent_left_is_removed_however_deep_and_locked_it_is(tmp_path):
+    line = "import os\nfor n in range(3000):\n    os.mkdir('d'); os.chdir('d')\nos.chdir('/')"
+    subprocess.run([sys.executable, "-c", line], cwd=tmp_path, check=True)
+    (tmp_path / "d/locked").mkdir()
+    (tmp_path / "d/locked/x").write_text("x")
+    (tmp_path / "d/locked").chmod(0)
+    remove_folder(tmp_path / "d")
+    assert not list(tmp_path.iterdir())
 
 
 # --- what cannot be had is refused at start ---

@@ -17,6 +17,7 @@ from gymflow.sandboxes.local.files import FileSandbox
 from gymflow.sandboxes.local.layout import PATH
 from gymflow.sandboxes.local.limits import Bounds
 from gymflow.sandboxes.local.platform import host_identity, landlock_abi
+from gymflow.sandboxes.local.registered import remove_folder
 from gymflow.sandboxes.local.spawner import Spawner
 from gymflow.sandboxes.local.state import Entry
 
@@ -68,4 +69,4 @@ class HostSandbox(FileSandbox):
         return inside
 
     async def release(self) -> None:
-        await asyncio.to_thread(shutil.rmtree, self._home, ignore_errors=True)
+        await asyncio.to_thread(remove_folder, self._home)
