@@ -115,7 +115,9 @@ def test_what_is_counted_is_what_the_view_of_outcomes_says(place: Store, verdict
     if verdict_set is None:  # as if it had never been scored
         assert {row[3] for row in planned} == {"unverified", "failed", "missing"} and len(planned) == 24
         return
-    assert sorted(planned, key=str) == sorted(expected, key=str) and len(planned) == (24 if verdict_set == "first" else 0)
+    assert sorted(planned, key=str) == sorted(expected, key=str) and len(planned) == (
+        24 if verdict_set == "first" else 0
+    )
 
 
 def test_an_unanswered_rollout_is_a_vote_of_its_own_only_where_it_passed(tmp_path: Path) -> None:
