@@ -57,7 +57,7 @@ class EpisodeSandbox(Sandbox):
         self._cleared = cleared
         self._own_processes = ""
         self._base: dict[str, bytes] = {}
-        self._started = time.monotonic()
+        self.since = inner.since
 
     async def prepare(self) -> None:
         """Look at the workspace as it is at the start, where a patch is to be made, and at what runs before the agent does."""
@@ -165,7 +165,7 @@ class EpisodeSandbox(Sandbox):
             yield
         except SandboxLost as error:
             wall_s = self.spec.limits.wall_s
-            if wall_s is not None and time.monotonic() - self._started >= wall_s:
+            if wall_s is not None and time.monotonic() - self.since >= wall_s:
                 raise StopEpisode(StopReason.WALL_TIME, f"the sandbox ended after {wall_s:g} s") from error
             why = "; it was out of memory" if error.oom else ""
             logs = f"; its last output: {error.logs.strip()[-500:]}" if error.logs.strip() else ""

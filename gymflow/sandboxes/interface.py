@@ -10,6 +10,7 @@ whether a command may run twice.
 """
 
 import shlex
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -125,6 +126,8 @@ class Sandbox(ABC):
         self.id = sandbox_id
         self.spec = spec
         self.isolation = isolation
+        self.since = time.monotonic()
+        """Not after its `limits.wall_s` began to run, by this process's clock."""
 
     @abstractmethod
     async def exec(
