@@ -418,10 +418,8 @@ def leave_keyring() -> None:
         syscall(LIBC.syscall(call, KEYCTL_JOIN_SESSION_KEYRING, None))
         syscall(LIBC.syscall(call, KEYCTL_SETPERM, SESSION_KEYRING, 0))
     except OSError as error:
-        if error.errno not in (
-            errno.ENOSYS,
-            errno.EPERM,
-        ):  # a kernel that has none, or a filter that keeps all of us from them
+        # A kernel that has none, or a filter that keeps all of us from them.
+        if error.errno not in (errno.ENOSYS, errno.EPERM):
             raise
 
 
