@@ -4,6 +4,7 @@ from typing import Any
 
 from gymflow.models.base import Item, ModelRequest
 from gymflow.models.dialects import DialectError
+from gymflow.models.wire import deeper_than
 
 MAX_DEPTH = 100
 """Levels of nesting; the store keeps no more."""
@@ -33,7 +34,9 @@ def check(request: ModelRequest) -> None:
     ):
         if value is not None and not isinstance(value, kinds):
             raise DialectError(f"`{name}` has the wrong type: {type(value).__name__}")
-    if _deeper([request.input, request.tools, request.text, request.tool_choice, request.reasoning, request.extra]):
+    if deeper_than(
+        MAX_DEPTH, [request.input, request.tools, request.text, request.tool_choice, request.reasoning, request.extra]
+    ):
         raise DialectError(f"the request is nested deeper than {MAX_DEPTH} levels")
 
 
@@ -68,18 +71,3 @@ def _require(item: Item, texts: tuple[str, ...], what: str) -> None:
         value = item.get(name)
         if type(value) is not str and value is not None:
             raise DialectError(f"`{name}` of {what} has the wrong type: {type(value).__name__}")
-
-
-def _deeper(values: list[Any]) -> bool:
-    """Whether something is nested deeper than allowed; level by level, as that needs no stack."""
-    level: list[Any] = values
-    for _ in range(MAX_DEPTH + 1):
-        level = [
-            part
-            for one in level
-            for part in (one.values() if type(one) is dict else one if type(one) is list else ())
-            if type(part) in (dict, list)
-        ]
-        if not level:
-            return False
-    return True

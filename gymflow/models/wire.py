@@ -27,3 +27,18 @@ def loads(content: bytes | str) -> Any:
             return json.loads(content)
         except RecursionError:
             raise ValueError("it is nested too deep") from None
+
+
+def deeper_than(levels: int, values: list[Any]) -> bool:
+    """Whether something is in more lists and objects than that; level by level, as that needs no stack."""
+    level: list[Any] = values
+    for _ in range(levels + 1):
+        level = [
+            part
+            for one in level
+            for part in (one.values() if type(one) is dict else one if type(one) is list else ())
+            if type(part) in (dict, list)
+        ]
+        if not level:
+            return False
+    return True

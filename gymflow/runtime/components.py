@@ -21,6 +21,7 @@ from gymflow.harnesses import Harness
 from gymflow.registry import EnvironmentEntry, Registry
 from gymflow.runtime.judging import ROLE as JUDGE
 from gymflow.runtime.judging import JudgeModel
+from gymflow.store import StoredRollout
 from gymflow.verifiers import Verifier
 
 
@@ -89,6 +90,24 @@ class RunEnvironment:
     def open_session(self, task: Task, seed: int) -> Session:
         """A fresh session for one rollout."""
         return self.session(task, seed=seed, parameters=self.manifest.session_parameters)
+
+
+class PreparedTasks:
+    """Tasks prepared for scoring, which repeats share: of a large run so many as `kept`, not all."""
+
+    def __init__(self, environments: Mapping[str, RunEnvironment], kept: int) -> None:
+        self._environments = environments
+        self._kept = kept
+        self._tasks: dict[int, RunTask] = {}
+
+    def of(self, stored: StoredRollout) -> RunTask:
+        """The task of a stored rollout."""
+        task = self._tasks.get(stored.task_index)
+        if task is None:
+            if len(self._tasks) >= self._kept:
+                self._tasks.clear()
+            task = self._tasks[stored.task_index] = self._environments[stored.environment].task(stored.task)
+        return task
 
 
 def run_environment(

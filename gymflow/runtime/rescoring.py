@@ -14,7 +14,7 @@ from gymflow.documents import Document
 from gymflow.errors import InputError
 from gymflow.models.gateway import Gateway
 from gymflow.registry import Registry
-from gymflow.runtime.components import RunEnvironment, RunTask, give_judge, run_environment
+from gymflow.runtime.components import PreparedTasks, RunEnvironment, RunTask, give_judge, run_environment
 from gymflow.runtime.concurrency import spread
 from gymflow.runtime.garbage import rare_collections
 from gymflow.runtime.judging import ROLE as JUDGE
@@ -222,15 +222,11 @@ async def complete_set(
     if known.issuperset(completed):
         return written, len(known)
     slots = reader.document.config.limits.concurrency
-    tasks: dict[int, RunTask] = {}
+    tasks = PreparedTasks(environments, TASKS_KEPT)
 
     async def one(stored: StoredRollout) -> VerdictRecord:
         environment = environments[stored.environment]
-        task = tasks.get(stored.task_index)
-        if task is None:
-            if len(tasks) >= TASKS_KEPT:
-                tasks.clear()
-            task = tasks[stored.task_index] = environment.task(stored.task)
+        task = tasks.of(stored)
         evidence, refused = stored.evidence, None
         if environment.verifier.rerun == "replay":
             evidence, refused = await _replayed(reader, writer, stored, environment, task, timeout_s)

@@ -1,6 +1,5 @@
 """Scoring failed rollouts a second time, leniently: what passes then failed for its form alone."""
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,14 +9,14 @@ import pyarrow as pa
 
 from gymflow.analysis.judging import manifest_as_judged
 from gymflow.registry import Registry
-from gymflow.runtime.components import RunEnvironment, RunTask, run_environment, verifier_parameters
+from gymflow.runtime.components import PreparedTasks, RunEnvironment, run_environment, verifier_parameters
+from gymflow.runtime.concurrency import spread
 from gymflow.runtime.rescoring import NOT_RERUN
 from gymflow.runtime.scoring import score
 from gymflow.store import RunReader, StoredRollout
 
 AT_ONCE = 64
 TASKS_KEPT = 4_000
-"""Prepared tasks, which a run's repeats share; more of them, and each repeat prepares its own."""
 
 
 async def score_leniently(connection: duckdb.DuckDBPyConnection, reader: RunReader, verdict_set: str | None) -> None:
@@ -33,7 +32,7 @@ async def score_leniently(connection: duckdb.DuckDBPyConnection, reader: RunRead
     if not environments:
         return
     wanted = _failing(connection, list(environments))
-    tasks: dict[int, RunTask] = {}
+    tasks = PreparedTasks(environments, TASKS_KEPT)
     try:
         for environment in environments.values():
             await environment.verifier.open()
@@ -63,33 +62,25 @@ async def _passing(
     reader: RunReader,
     batch: list[StoredRollout],
     environments: Mapping[str, RunEnvironment],
-    tasks: dict[int, RunTask],
+    tasks: PreparedTasks,
 ) -> list[str]:
-    """Those that pass. `tasks` keeps prepared tasks, which repeats share."""
-    slots = asyncio.Semaphore(AT_ONCE)
+    """Those that pass."""
     timeout_s = reader.document.config.limits.verifier_timeout_s
 
     async def one(stored: StoredRollout) -> str | None:
-        environment = environments[stored.environment]
-        task = tasks.get(stored.task_index)
-        if task is None:
-            if len(tasks) >= TASKS_KEPT:
-                tasks.clear()
-            task = tasks[stored.task_index] = environment.task(stored.task)
-        async with slots:
-            record = await score(
-                run_id=reader.run_id,
-                rollout_id=stored.rollout_id,
-                verdict_set="lenient",
-                task=task,
-                evidence=stored.evidence,
-                evidence_digest=stored.evidence_digest,
-                environment=environment,
-                timeout_s=timeout_s,
-            )
+        record = await score(
+            run_id=reader.run_id,
+            rollout_id=stored.rollout_id,
+            verdict_set="lenient",
+            task=tasks.of(stored),
+            evidence=stored.evidence,
+            evidence_digest=stored.evidence_digest,
+            environment=environments[stored.environment],
+            timeout_s=timeout_s,
+        )
         return stored.rollout_id if record.passed else None
 
-    return [found for found in await asyncio.gather(*map(one, batch)) if found]
+    return [found for found in await spread(one, batch, AT_ONCE) if found]
 
 
 def _twins(reader: RunReader, verdict_set: str | None, wanted: set[str]) -> Iterator[tuple[str, RunEnvironment]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from gymflow.models.base import Item, ModelResponse
 from gymflow.models.dialects import DialectError
+from gymflow.models.wire import deeper_than
 
 Decode = Callable[[dict[str, Any]], ModelResponse]
 _MOST = 2**53
@@ -103,13 +104,10 @@ def _require(item: Item) -> None:
             _text(part.get("text", ""), "a reasoning's text")
 
 
-def _shallow(value: Any, kind: str, left: int = _DEEPEST) -> None:
+def _shallow(value: Any, kind: str) -> None:
     """What is kept without being read can be compared and written again."""
-    if isinstance(value, dict | list):
-        if left == 0:
-            raise DialectError(f"a {kind} is nested deeper than {_DEEPEST} levels")
-        for part in value.values() if isinstance(value, dict) else value:
-            _shallow(part, kind, left - 1)
+    if deeper_than(_DEEPEST, [value]):
+        raise DialectError(f"a {kind} is nested deeper than {_DEEPEST} levels")
 
 
 def _text(value: Any, what: str) -> None:
