@@ -16,6 +16,8 @@ from gymflow.sandboxes.posix import ENTER, KILL, MARK, OOM_COUNT, ShellSandbox
 
 AGENT = "1000:1000"
 KILLED = 137
+RUNTIME_LOST = 128
+"""What gVisor's runtime ends a command with when the container died under it."""
 PROCESSES = 256
 SPARE = 64
 CONFIRMATIONS = 10
@@ -157,7 +159,7 @@ class DockerSandbox(ShellSandbox):
     async def _judged(self, result: ExecResult) -> ExecResult:
         """Whether a command that failed ran out of memory, was killed, or was alone in failing."""
         count = await self.internal(["/bin/sh", "-c", OOM_COUNT])
-        if result.exit_code == KILLED and not count.stdout:
+        if result.exit_code in (KILLED, RUNTIME_LOST) and not count.stdout:
             await self._confirm()
         kills = int(count.stdout.split()[-1]) if count.ok and count.stdout.split() else self._oom_kills
         oom, self._oom_kills = kills > self._oom_kills, kills
