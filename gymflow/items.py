@@ -14,7 +14,9 @@ def output_text(items: Iterable[dict[str, Any]]) -> str:
         if isinstance(content, str):
             texts.append(content)
         else:
-            texts.extend(part.get("text") or "" for part in content or () if part.get("type") == "output_text")
+            for part in content or ():
+                if part.get("type") == "output_text":
+                    texts.append(part.get("text") or "")
     return "\n".join(text for text in texts if text)
 
 

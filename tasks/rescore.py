@@ -5,6 +5,7 @@ from gymflow.analysis.reverifying import reverification
 from gymflow.contracts.reverification import Reverification
 from gymflow.paths import store_root
 from gymflow.registry import Registry
+from gymflow.runtime.garbage import rare_collections
 from gymflow.runtime.rescoring import Change, rescore
 from gymflow.store import Store
 from tasks import step
@@ -15,6 +16,8 @@ from tasks.artifacts import publish
 async def rescore_run(run_id: str, change: Change, labels: str | None, store: str | None) -> Reverification:
     """Score every completed rollout that has no reward from this verifier yet, and report."""
     place = Store(store_root(store))
-    report = reverification(place, await rescore(place, place.resolve_run_id(run_id), change, Registry()), labels)
+    with rare_collections():
+        rescored = await rescore(place, place.resolve_run_id(run_id), change, Registry())
+        report = reverification(place, rescored, labels)
     await publish(f"reverify-{report.name}", reverify_sheets(report))
     return report

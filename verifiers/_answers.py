@@ -67,6 +67,8 @@ def last_box(text: str) -> str | None:
 def stated_boxes(text: str) -> list[Box]:
     r"""The last box, with the boxes before it that are joined to it: `\boxed{1} or \boxed{2}` states two values."""
     found = boxes(text)
+    if len(found) < 2:
+        return found
     stated = found[-1:]
     for earlier, later in zip(found[-2::-1], found[:0:-1], strict=True):
         between = text[earlier.end : later.start]

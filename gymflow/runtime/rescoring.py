@@ -16,7 +16,6 @@ from gymflow.models.gateway import Gateway
 from gymflow.registry import Registry
 from gymflow.runtime.components import PreparedTasks, RunEnvironment, RunTask, give_judge, run_environment
 from gymflow.runtime.concurrency import spread
-from gymflow.runtime.garbage import rare_collections
 from gymflow.runtime.judging import ROLE as JUDGE
 from gymflow.runtime.judging import judge_identity, judge_model
 from gymflow.runtime.replaying import replayed
@@ -103,10 +102,9 @@ async def rescore(
             for environment in environments.values():
                 stack.push_async_callback(environment.verifier.close)
                 await environment.verifier.open()
-            with rare_collections():
-                result.scored, result.reused = await complete_set(
-                    reader, writer, environments, chosen.name, limit, only=only
-                )
+            result.scored, result.reused = await complete_set(
+                reader, writer, environments, chosen.name, limit, only=only
+            )
         await writer.finish()
         return result
 

@@ -19,7 +19,8 @@ ROW_GROUP_BYTES = 16 << 20
 PART_BYTES = 128 << 20
 """A part is ended when its file is this large."""
 SMALL_PART_BYTES = 64 << 20
-"""Parts below this are merged when the run ends."""
+SMALL_PARTS = 4
+"""From so many parts below SMALL_PART_BYTES on they are merged when the run ends: to rewrite two or three gains a reader nothing."""
 _PARSED_BYTES = 1 << 20
 """Journal bytes held as Python objects before they become columns."""
 
@@ -144,7 +145,7 @@ def merge(
 ) -> list[Part]:
     """Fewer, larger parts without superseded rows; the same list where there is nothing to gain."""
     dead = _dead_rows(table, superseded, superseded_verdicts)
-    if dead is None and sum(part.bytes < SMALL_PART_BYTES for part in parts) < 2:
+    if dead is None and sum(part.bytes < SMALL_PART_BYTES for part in parts) < SMALL_PARTS:
         return parts
     writer = PartWriter(layout, table, first_number, files)
     try:

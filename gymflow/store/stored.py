@@ -24,9 +24,10 @@ from gymflow.verifiers.evidence import Evidence
 _ROWS = 512
 _COLUMNS = SCHEMAS["evidence"].names[2:]
 """plan_index, seq, flags, trajectory, response, snapshot, artifacts."""
-_PLANNED = ["plan_index", "task_index", "task_id", "environment", "agent"]
+_PLANNED = ["task_index", "task_id", "environment", "agent"]
+"""In the order of StoredRollout's fields."""
 _STOP_REASONS = {reason.value: reason for reason in StopReason}
-_NARROW = ["seq", "evidence_digest", "stop_reason"]
+_NARROW = ["evidence_digest", "stop_reason"]
 
 
 @dataclass(slots=True)
@@ -54,17 +55,19 @@ def stored_rollouts(
 ) -> Iterator[list[StoredRollout]]:
     """All completed rollouts of a run. What counts is decided by the first step; files that vanish later are held open."""
     completed, rollouts, bodies = consistent(layout, lambda manifest: _open(layout, manifest))
-    plan = pq.read_table(layout.plan, columns=_PLANNED)
+    plan = pq.read_table(layout.plan, columns=["plan_index", *_PLANNED])
     row_of_plan, row_of_seq = _positions(plan["plan_index"]), _positions(rollouts["seq"])
+    plan, rollouts = plan.select(_PLANNED).combine_chunks(), rollouts.select(_NARROW).combine_chunks()
     tasks = TaskTable(layout)
     waiting: list[StoredRollout] = []
     for rows in bodies:
         rows = [row for row in rows if completed.get(row[0]) == row[1]]
-        planned = plan.take(row_of_plan[[row[0] for row in rows]]).to_pylist() if rows else []
-        narrow = rollouts.take(row_of_seq[[row[1] for row in rows]]).to_pylist() if rows else []
-        for (plan_index, _, flags, *texts), of_plan, of_rollout in zip(rows, planned, narrow, strict=True):
+        if not rows:
+            continue
+        planned = _rows(plan, row_of_plan[[row[0] for row in rows]])
+        narrow = _rows(rollouts, row_of_seq[[row[1] for row in rows]])
+        for (plan_index, _, flags, *texts), of_plan, (digest, reason) in zip(rows, planned, narrow, strict=True):
             trajectory, response, snapshot, named = _unfolded(texts, flags, artifacts)
-            reason = of_rollout.pop("stop_reason")
             evidence = Evidence(
                 response=response,
                 trajectory=trajectory,
@@ -74,13 +77,7 @@ def stored_rollouts(
                 read_artifact=artifacts.read,
             )
             waiting.append(
-                StoredRollout(
-                    rollout_id=rollout_id(run_id, plan_index),
-                    evidence=evidence,
-                    evidence_digest=of_rollout["evidence_digest"],
-                    tasks=tasks,
-                    **of_plan,
-                )
+                StoredRollout(rollout_id(run_id, plan_index), plan_index, *of_plan, evidence, digest, tasks)
             )
         while len(waiting) >= batch_size:
             yield waiting[:batch_size]
@@ -92,13 +89,13 @@ def stored_rollouts(
 def _open(layout: RunLayout, manifest: RunManifest) -> tuple[dict[int, int], pa.Table, Iterator[list[Row]]]:
     completed = read_state(layout, manifest).completed
     narrow = [
-        pq.read_table(layout.part("rollouts", part.file), columns=_NARROW)
+        pq.read_table(layout.part("rollouts", part.file), columns=["seq", *_NARROW])
         for part in manifest.parts.get("rollouts", ())
     ]
     files = [pq.ParquetFile(layout.part("evidence", part.file)) for part in manifest.parts.get("evidence", ())]
     tail = [line for path in segments(layout, manifest) for _, line in scan(path)]
     rows = [row for line in tail for found in rows_of(parse_line(line), ("rollouts",)) for row in found.rows]
-    narrow.append(to_arrow("rollouts", rows).select(_NARROW))
+    narrow.append(to_arrow("rollouts", rows).select(["seq", *_NARROW]))
 
     def bodies() -> Iterator[list[Row]]:
         for file in files:
@@ -118,6 +115,11 @@ def _positions(column: pa.ChunkedArray) -> "np.ndarray[Any, np.dtype[np.int64]]"
     rows = np.zeros(int(values.max()) + 1 if len(values) else 0, dtype=np.int64)
     rows[values] = np.arange(len(values))
     return rows
+
+
+def _rows(table: pa.Table, positions: "np.ndarray[Any, np.dtype[np.int64]]") -> Iterator[Row]:
+    """Rows as tuples: one column at a time, which is several times as fast as a dict a row."""
+    return zip(*(column.to_pylist() for column in table.take(positions).columns), strict=True)
 
 
 def _unfolded(texts: list[Any], flags: list[str] | None, artifacts: Artifacts) -> list[Any]:
