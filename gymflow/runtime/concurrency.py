@@ -1,9 +1,12 @@
 """Concurrency that costs nothing where nothing waits: a verifier that only computes is scored without a task or a timer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, TypeVar
+
+from gymflow.runtime.blocking import blocking_limit
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -30,37 +33,45 @@ async def spread(work: Callable[[T], Awaitable[R]], items: Iterable[T], limit: i
     return [results[position] for position in range(len(results))]
 
 
-async def within(seconds: float | None, coroutine: Coroutine[Any, Any, T]) -> T:
-    """The coroutine's result; TimeoutError where it waits for longer than this. The limit is set when it first waits, since no
-    limit could interrupt it before."""
+async def within(seconds: float | None, answer: Awaitable[T]) -> T:
+    """The result of what is awaited; TimeoutError where it takes longer than this, waiting or computing. The timer of the event
+    loop is set when it first waits, so that what only computes costs none."""
+    steps = _Steps(answer, seconds)
     try:
-        awaited = coroutine.send(None)
+        steps.begin()
     except StopIteration as done:
         result: T = done.value
         return result
     async with asyncio.timeout(seconds):
-        return await _Begun(coroutine, awaited)
+        return await steps
 
 
-class _Begun(Awaitable[T]):
-    """The rest of a coroutine that waits already."""
+class _Steps(Awaitable[T]):
+    """What is awaited, step by step, none of which may hold up the event loop for longer than `seconds`."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, T], awaited: Any) -> None:
-        self.coroutine = coroutine
-        self.awaited = awaited
+    def __init__(self, answer: Awaitable[T], seconds: float | None) -> None:
+        self._iterator = answer.__await__()
+        self._limit = nullcontext() if seconds is None else blocking_limit(seconds)
+        self._awaited: Any = None
+
+    def begin(self) -> None:
+        """The first step; StopIteration with the result where there is no other."""
+        with self._limit:
+            self._awaited = next(self._iterator)
 
     def __await__(self) -> Generator[Any, Any, T]:
-        awaited = self.awaited
+        awaited = self._awaited
         while True:
             step: Callable[[], Any]
             try:
                 sent = yield awaited
             except BaseException as error:
-                step = partial(self.coroutine.throw, error)
+                step = partial(self._iterator.throw, error)
             else:
-                step = partial(self.coroutine.send, sent)
+                step = partial(self._iterator.send, sent)
             try:
-                awaited = step()
+                with self._limit:
+                    awaited = step()
             except StopIteration as done:
                 result: T = done.value
                 return result

@@ -19,6 +19,8 @@ from gymflow.errors import RolloutFailure, StopEpisode
 from gymflow.items import function_calls
 from gymflow.models.base import Item, ModelRequest, ModelResponse
 from gymflow.models.client import ModelClient
+from gymflow.runtime.blocking import Blocked
+from gymflow.runtime.concurrency import within
 from gymflow.runtime.plugins import own_doing
 from gymflow.runtime.sandboxing import EpisodeSandbox
 from gymflow.runtime.tools import Parsed, parse_call
@@ -183,10 +185,15 @@ class Episode:
 async def asked(answer: Awaitable[T], what: str, timeout_s: float) -> T:
     """The session's answer, or RolloutFailure(environment_error) naming what it was asked."""
     try:
-        async with asyncio.timeout(timeout_s):
-            return await answer
+        return await within(timeout_s, answer)
     except (RolloutFailure, StopEpisode):
         raise
+    except Blocked as error:
+        message = (
+            f"the session held up every rollout in {what} for {timeout_s:g} s; let it await what it waits for, or hand it to "
+            "asyncio.to_thread"
+        )
+        raise RolloutFailure(FailureKind.ENVIRONMENT_ERROR, message, cause=error) from error
     except TimeoutError as error:
         message = f"the session did not answer {what} within {timeout_s:g} s"
         raise RolloutFailure(FailureKind.ENVIRONMENT_ERROR, message, cause=error) from error

@@ -6,7 +6,8 @@ A line is one JSON object whose first member is the CRC-32 of all that follows i
 
 so that a line cut short by a crash and a line damaged later are both told from a good one. The tail behind the last newline is
 *torn*: nobody was told that it is durable, and it is cut off before the next append. Anything else that does not check is a
-*fault*: it is reported, stays where it is, and the lines around it are read.
+*fault*: it is reported, stays where it is, and the lines around it are read. So is a line that is there twice, as copying by hand
+leaves it: the second one is not read.
 """
 
 import asyncio
@@ -25,6 +26,8 @@ rollouts share one; a rollout that comes alone is flushed at once."""
 
 _PREFIX = b'{"crc":"'
 _BODY_AT = len(_PREFIX) + 8 + len(b'",')
+_IDENTITY = 64
+"""Bytes that tell a segment's lines apart: checksum and sequence number lie within them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +63,20 @@ def scan(path: Path, faults: list[Fault] | None = None) -> Iterator[tuple[int, b
 
 def _lines(file: BinaryIO, name: str, faults: list[Fault] | None) -> Iterator[tuple[int, bytes]]:
     offset = 0
+    seen: set[bytes] = set()
     with file:
         for line in file:
             if line.endswith(b"\n"):
-                if checks(line[:-1]):
+                reason = None
+                if not checks(line[:-1]):
+                    reason = "the line's checksum does not match its content"
+                elif (identity := line[:_IDENTITY]) in seen:
+                    reason = "the line is there twice"
+                else:
+                    seen.add(identity)
                     yield offset, line[:-1]
-                elif faults is not None:
-                    faults.append(Fault(name, offset, len(line), "the line's checksum does not match its content"))
+                if reason is not None and faults is not None:
+                    faults.append(Fault(name, offset, len(line), reason))
             offset += len(line)
 
 

@@ -25,7 +25,6 @@ _ROWS = 512
 _COLUMNS = SCHEMAS["evidence"].names[2:]
 """plan_index, seq, flags, trajectory, response, snapshot, artifacts."""
 _PLANNED = ["task_index", "task_id", "environment", "agent"]
-"""In the order of StoredRollout's fields."""
 _STOP_REASONS = {reason.value: reason for reason in StopReason}
 _NARROW = ["evidence_digest", "stop_reason"]
 
@@ -67,6 +66,7 @@ def stored_rollouts(
         planned = _rows(plan, row_of_plan[[row[0] for row in rows]])
         narrow = _rows(rollouts, row_of_seq[[row[1] for row in rows]])
         for (plan_index, _, flags, *texts), of_plan, (digest, reason) in zip(rows, planned, narrow, strict=True):
+            task_index, task_id, environment, agent = of_plan
             trajectory, response, snapshot, named = _unfolded(texts, flags, artifacts)
             evidence = Evidence(
                 response=response,
@@ -77,7 +77,17 @@ def stored_rollouts(
                 read_artifact=artifacts.read,
             )
             waiting.append(
-                StoredRollout(rollout_id(run_id, plan_index), plan_index, *of_plan, evidence, digest, tasks)
+                StoredRollout(
+                    rollout_id=rollout_id(run_id, plan_index),
+                    plan_index=plan_index,
+                    task_index=task_index,
+                    task_id=task_id,
+                    environment=environment,
+                    agent=agent,
+                    evidence=evidence,
+                    evidence_digest=digest,
+                    tasks=tasks,
+                )
             )
         while len(waiting) >= batch_size:
             yield waiting[:batch_size]

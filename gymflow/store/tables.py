@@ -180,6 +180,8 @@ def parse_line(line: bytes) -> Line:
 
 
 def _text(value: Any) -> bytes | None:
+    if not value and type(value) is dict:
+        return b"{}"  # most of what is stored as text is nothing
     return None if value is None else dumps_plain(value)
 
 

@@ -125,7 +125,8 @@ class RunWriter:
         written = 0
         batch: list[VerdictRecord] = []
         for row in rows:
-            await self._load_verdicts(row.verdict_set)
+            if not self._verdicts.knows(row.verdict_set):
+                await self._load_verdicts(row.verdict_set)
             if self._verdicts.wants(row.verdict_set, layout.plan_index_of(row.rollout_id)):
                 batch.append(finite(row))
             if len(batch) == _VERDICTS_PER_LINE:
@@ -238,13 +239,13 @@ class RunWriter:
 
     async def scored(self, verdict_set: str) -> set[int]:
         """Plan indices of the rollouts that have a reward in a set."""
-        await self._load_verdicts(verdict_set)
+        if not self._verdicts.knows(verdict_set):
+            await self._load_verdicts(verdict_set)
         return self._verdicts.all_scored(verdict_set)
 
     async def _load_verdicts(self, verdict_set: str) -> None:
-        if not self._verdicts.knows(verdict_set):
-            async with self._manifest_lock:
-                await asyncio.to_thread(self._verdicts.load, verdict_set, self._manifest)
+        async with self._manifest_lock:
+            await asyncio.to_thread(self._verdicts.load, verdict_set, self._manifest)
 
     async def _commit_verdict_batch(self, rows: Sequence[VerdictRecord]) -> int:
         self._check_sets(rows)
@@ -252,8 +253,9 @@ class RunWriter:
         text, flags = _encode_verdicts(rows, artifacts)
         seq = self._take_seq()
         superseded = []
-        for row in rows:
-            earlier = self._verdicts.failed(row.verdict_set, layout.plan_index_of(row.rollout_id))
+        indices = [layout.plan_index_of(row.rollout_id) for row in rows]
+        for row, index in zip(rows, indices, strict=True):
+            earlier = self._verdicts.failed(row.verdict_set, index)
             if earlier is not None:
                 superseded.append({"rollout_id": row.rollout_id, "verdict_set": row.verdict_set, "seq": earlier})
         head = {"schema_version": SCHEMA_VERSION, "seq": seq, "kind": "verdicts", "supersedes": superseded}
@@ -264,8 +266,7 @@ class RunWriter:
         def acknowledge(durable: bool) -> None:
             if durable:
                 self._state.superseded_verdicts += [manifest.DeadVerdict(**dead) for dead in superseded]
-            for row in rows:
-                index = layout.plan_index_of(row.rollout_id)
+            for row, index in zip(rows, indices, strict=True):
                 self._verdicts.decide(row.verdict_set, index, seq if durable else None, row.verdict is not None)
 
         await self._append(b"".join(members)[1:], artifacts, acknowledge)

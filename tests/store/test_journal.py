@@ -98,7 +98,7 @@ async def test_rollouts_that_wait_together_share_an_fsync(tmp_path: Path, hooked
     operations: list[str] = []
     opened = journal(tmp_path, hooked(lambda operation, *_: operations.append(operation)))
     operations.clear()
-    await asyncio.gather(*(opened.submit(LINES[n % 4], ignored).wait() for n in range(500)))
+    await asyncio.gather(*(opened.submit(frame(b'"seq":%d' % n), ignored).wait() for n in range(500)))
     opened.close()
     assert operations.count("sync") <= 2
     assert sum(1 for _ in scan(tmp_path / "000000.jsonl")) == 500
@@ -123,14 +123,14 @@ async def test_a_segment_rotates_while_rollouts_keep_coming(tmp_path: Path) -> N
     opened = journal(tmp_path)
     stop = False
 
-    async def keep_writing() -> int:
+    async def keep_writing(number: int) -> int:
         count = 0
         while not stop:
-            await opened.submit(LINES[count % 4], ignored).wait()
+            await opened.submit(frame(b'"writer":%d,"seq":%d' % (number, count)), ignored).wait()
             count += 1
         return count
 
-    writers = [asyncio.ensure_future(keep_writing()) for _ in range(8)]
+    writers = [asyncio.ensure_future(keep_writing(number)) for number in range(8)]
     await asyncio.sleep(0.05)
     await asyncio.wait_for(opened.rotate(tmp_path / "000001.jsonl"), timeout=5)
     await asyncio.sleep(0.05)
@@ -154,3 +154,11 @@ async def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path, full_dis
     assert told[-2:] == [False, False]
     lines = orjson.loads(b"[" + (tmp_path / "000000.jsonl").read_bytes().strip().replace(b"\n", b",") + b"]")
     assert len(lines) == 1 + told.count(True)
+
+
+def test_a_line_that_was_doubled_by_hand_counts_once_and_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "000000.jsonl"
+    path.write_bytes(LINES[0] + LINES[1] + LINES[1] + LINES[2])
+    faults: list[Fault] = []
+    assert [line + b"\n" for _, line in scan(path, faults)] == LINES[:3]
+    assert [(fault.offset, fault.reason) for fault in faults] == [(len(LINES[0] + LINES[1]), "the line is there twice")]
