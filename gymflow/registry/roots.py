@@ -1,9 +1,11 @@
 """Where plugins come from: what is shipped, the user's folders, and installed packages."""
 
 import importlib.util
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from functools import lru_cache
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from typing import Literal
 
@@ -86,7 +88,8 @@ def _in_folder(kind: Kind, root: str, folder: Path, package: str) -> Iterator[Fo
 
 def _installed(kind: Kind) -> Iterator[Found]:
     """Entry points of the group `gymflow.<kind>`; the root is the distribution's name."""
-    for point in entry_points(group=f"gymflow.{kind}"):
+    searched = tuple((entry, _modified(entry)) for entry in sys.path)
+    for point in _entry_points(f"gymflow.{kind}", searched):
         try:
             spec = importlib.util.find_spec(point.module)
         except ImportError:
@@ -104,3 +107,16 @@ def _installed(kind: Kind) -> Iterator[Found]:
             point.module,
             point.attr or None,
         )
+
+
+@lru_cache(maxsize=len(KINDS))
+def _entry_points(group: str, searched: tuple[tuple[str, int], ...]) -> EntryPoints:
+    # Reads a file of every installed distribution; installing one changes the folder that it is put into.
+    return entry_points(group=group)
+
+
+def _modified(entry: str) -> int:
+    try:
+        return Path(entry).stat().st_mtime_ns
+    except OSError:
+        return 0

@@ -1,6 +1,7 @@
 """Every row of every split: readable, of the right shape for the verifier, with an input, and not there twice."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -85,10 +86,15 @@ def _check_repeatable(source: Source, report: SplitReport) -> None:
 def _schema_digest(manifest: Manifest, task_fields: type[BaseModel] | None, verifier_digest: str) -> str:
     return keys.digest(
         {
-            "task": Task.model_json_schema(),
-            "fields": task_fields.model_json_schema() if task_fields else None,
+            "task": _json_schema(Task),
+            "fields": _json_schema(task_fields) if task_fields else None,
             "verifier": verifier_digest,
             "prompt": manifest.prompt.model_dump(mode="json") if manifest.prompt else None,
             "session": manifest.session is not None,
         }
     )
+
+
+@lru_cache(maxsize=16)
+def _json_schema(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema()
