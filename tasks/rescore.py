@@ -19,5 +19,8 @@ async def rescore_run(run_id: str, change: Change, labels: str | None, store: st
     with rare_collections():
         rescored = await rescore(place, place.resolve_run_id(run_id), change, Registry())
         report = reverification(place, rescored, labels)
-    await publish(f"reverify-{report.name}", reverify_sheets(report))
+    diffs = {
+        f"{change.environment}: the verifier's code": change.code_diff for change in report.changes if change.code_diff
+    }
+    await publish(f"reverify-{report.name}", reverify_sheets(report), diffs=diffs)
     return report

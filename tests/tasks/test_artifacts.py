@@ -15,6 +15,12 @@ def test_every_line_of_the_lead_is_a_paragraph_of_its_own() -> None:
     assert markdown([], lead="one varies: model\ntwo varies: prompt") == "one varies: model\n\ntwo varies: prompt\n"
 
 
+def test_no_code_closes_the_fence_around_its_difference() -> None:
+    text = markdown([], diffs={"a_b: the verifier's code": "-x\n+````\n"})
+    assert text == "### a\\_b: the verifier's code\n\n`````diff\n-x\n+````\n`````\n"
+    assert "```diff\n-x\n```" in markdown([], diffs={"code": "-x"})
+
+
 @pytest.mark.parametrize(
     "name", ["a|b", "<script>alert(1)</script>", "![x](http://example.invalid)", "two\nlines", "`code`"]
 )
