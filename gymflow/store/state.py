@@ -75,9 +75,11 @@ def header(line: bytes) -> dict[str, Any]:
 
 def consistent(layout: RunLayout, read: Callable[[RunManifest], T]) -> T:
     """What `read` makes of the manifest in force. It is called again where the files vanish under it because the run's
-    writer has just replaced them. Raises InputError where they are really gone."""
-    for _ in range(_TRIES):
+    writer has just replaced them, however often that is. Raises InputError where they are really gone."""
+    tries, last = 0, None
+    while tries < _TRIES:
         manifest = read_manifest(layout)
+        tries, last = (tries + 1 if manifest == last else 1), manifest
         try:
             return read(manifest)
         except FileNotFoundError as error:
