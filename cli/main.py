@@ -78,7 +78,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, _interrupted)
     logging.basicConfig(format="gym: %(message)s", level=logging.WARNING)
     for handler in logging.getLogger().handlers:
-        handler.addFilter(_unexpected)
+        handler.addFilter(_worth_saying)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # an encoding that lacks a character is no reason to fail
@@ -106,8 +106,14 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _unexpected(record: logging.LogRecord) -> bool:
-    """Errors that end the command with a message of ours need no traceback of Prefect's before it."""
+def _worth_saying(record: logging.LogRecord, _pages: set[str] = set()) -> bool:  # noqa: B006 — one set a process is meant
+    """Errors that end the command with a message of ours need no traceback of Prefect's before it. Of what goes well it says
+    where the flow run is to be seen, once; the rest stands there."""
+    if record.name.startswith("prefect") and record.levelno < logging.WARNING:
+        page = record.getMessage()
+        if not page.startswith("View at ") or page in _pages:
+            return False
+        _pages.add(page)
     return not (record.exc_info and isinstance(record.exc_info[1], (InputError, RunIncomplete, GateFailed)))
 
 
