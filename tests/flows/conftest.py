@@ -17,12 +17,18 @@ Evaluated = Callable[..., Awaitable[Scorecard]]
 
 
 @pytest.fixture
-def run(store: Path, home: Path) -> Evaluated:
+def health() -> bool:
+    """Whether runs are examined; a module whose runs end like all others says no."""
+    return True
+
+
+@pytest.fixture
+def run(store: Path, home: Path, health: bool) -> Evaluated:
     """`await run(config, run_id)`: the scorecard, also of a run that ended incomplete."""
 
     async def play(config: RunConfig, run_id: str = "r", accept_drift: list[str] | None = None) -> Scorecard:
         try:
-            card: Scorecard = await evaluate(config, run_id, str(store), accept_drift, diagnosis=False)
+            card: Scorecard = await evaluate(config, run_id, str(store), accept_drift, health=health, diagnosis=False)
         except RunIncomplete:
             return scorecard(Store(store), run_id)
         return card

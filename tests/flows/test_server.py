@@ -203,7 +203,10 @@ def test_cancel_leaves_a_run_that_can_be_resumed(server: Server) -> None:
 
 
 def test_reverify_runs_from_its_deployment(server: Server) -> None:
-    run_id = server.rows("select run_id from runs where run_id like 'retried-%' limit 1")[0][0]
+    with start_endpoint(text="The answer is (C).") as endpoint:
+        sampled = server.start("evaluate/on-demand", {"config": config(endpoint.url, name="judged-again")})
+        server.wait(sampled, "COMPLETED")
+    run_id = f"judged-again-{sampled[:8]}"
     flow_run = server.start("reverify/on-demand", {"run_id": run_id, "parameters": {"mode": "lenient"}})
     server.wait(flow_run, "COMPLETED")
     assert server.rows(f"select count(distinct verdict_set) from verdicts where run_id = '{run_id}'") == [(2,)]
