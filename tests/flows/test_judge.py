@@ -26,6 +26,12 @@ FIXTURES = [
 ROWS = [{"task_id": name, "question": f"Is {name} a letter?", "expected_answer": "yes"} for name in "abcd"]
 
 
+@pytest.fixture
+def health() -> bool:
+    """No test here is about the examination of a run."""
+    return False
+
+
 def grade(name: str) -> str:
     return json.dumps({"reasoning": "Because.", "grade": name})
 

@@ -11,6 +11,12 @@ from tests.support.environments import write_environment
 from tests.support.runs import scripted
 
 
+@pytest.fixture
+def health() -> bool:
+    """No test here is about the examination of a run."""
+    return False
+
+
 def failing(times: int) -> list[dict]:
     return [
         {"error": {"status": 500, "message": "down", "retryable": False}, "times": times},

@@ -20,6 +20,12 @@ SAID = [{"matches": "Is water", "text": "Yes"}, {"text": "no"}]
 
 
 @pytest.fixture
+def health() -> bool:
+    """No test here is about the examination of a run."""
+    return False
+
+
+@pytest.fixture
 def own(tmp_path: Path) -> Any:
     """`own(code)`: a configuration over an environment with its own verifier."""
 

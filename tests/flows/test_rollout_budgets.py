@@ -9,6 +9,12 @@ USAGE = {"prompt_tokens": 90, "completion_tokens": 10}
 PRICE = {"input": 1, "output": 1}
 
 
+@pytest.fixture
+def health() -> bool:
+    """No test here is about the examination of a run."""
+    return False
+
+
 @pytest.mark.parametrize(
     ("budgets", "reason", "turns"),
     [
