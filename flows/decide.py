@@ -50,11 +50,17 @@ def _form(diagnosis: Diagnosis, listed: list[str], decided_by: str | None, reaso
     from prefect.input import RunInput
     from pydantic import Field, create_model
 
+    def selectable(schema: dict[str, Any]) -> None:
+        # Of a single value pydantic makes a constant, which Prefect's form neither fills in nor lets anyone fill in.
+        schema.pop("const", None)
+        schema["enum"] = listed
+
     offered: Any = Literal[tuple(listed)]
+    what = Field(title="What to do", description="The first promises most.", json_schema_extra=selectable)
     form = create_model(
         "Decide",
         __base__=RunInput,
-        intervention=(offered, Field(title="What to do", description="The first promises most.")),
+        intervention=(offered, what),
         decided_by=(str, Field(min_length=1, title="Who decides")),
         reason=(str, Field(min_length=1, title="Why")),
     )

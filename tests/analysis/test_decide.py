@@ -8,6 +8,7 @@ import pytest
 
 from cli.compare import compare_runs
 from cli.decide import decide_run
+from flows.decide import _form
 from flows.decide import decide as decide_flow
 from gymflow.analysis.compare import compare
 from gymflow.analysis.decide import choice_of, choices, decide, prediction, ranked
@@ -76,6 +77,14 @@ def test_decisions_are_a_view_with_the_runs_that_test_them(planter: Planter) -> 
             ["after"],
         )
     ]
+
+
+@pytest.mark.parametrize("listed", [["1: model_training"], ["1: model_training", "2: prompt_change"]])
+def test_the_form_offers_a_list_also_where_there_is_one_choice(planter: Planter, listed: list[str]) -> None:
+    form = _form(asyncio.run(ranked(planter.store, mixed(planter))), listed, None, None)
+    offered = form.model_json_schema()["properties"]["intervention"]
+    assert offered["enum"] == listed and "const" not in offered
+    assert form(intervention=listed[0], decided_by="Ada", reason="first").intervention == listed[0]
 
 
 def test_a_choice_is_a_rank_a_name_or_a_line_of_the_list(planter: Planter) -> None:
