@@ -1,4 +1,4 @@
--- Mean of every reward component, per environment, agent and task. Over _planned (per_task.sql).
+-- Mean of every reward component, per environment, agent and task. Over _planned (planned.sql).
 WITH named AS (
     SELECT environment, agent, task_index,
            unnest(map_entries(from_json(components, '"MAP(VARCHAR, DOUBLE)"'))) AS component

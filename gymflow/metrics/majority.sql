@@ -1,4 +1,4 @@
--- How the answers of tasks divide, and how many tasks divide so. Over _planned (per_task.sql), scored rollouts only.
+-- How the answers of tasks divide, and how many tasks divide so. Over _planned (planned.sql), scored rollouts only.
 -- `votes`: for each different answer how many rollouts gave it and how many of these passed. An unanswered rollout is wrong, unless
 -- the verifier passed it: then it is a vote of its own.
 WITH answers AS (

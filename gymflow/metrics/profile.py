@@ -1,5 +1,6 @@
 """The profile of a run, from the store: quality with its error, how it divides over tasks and slices, and what it cost."""
 
+from collections.abc import Collection
 from importlib.resources import files
 from pathlib import Path
 
@@ -43,7 +44,8 @@ def _profile(
     reader = store.run(run_id)
     chosen = verdict_set or (reader.verdict_sets[-1].name if reader.verdict_sets else None)
     with connect(store.root, runs=[run_id]) as connection:
-        open_task_tables(connection, run_id, chosen)
+        gathered = _gathered(connection, run_id, chosen)
+        open_task_tables(connection, run_id, chosen, gathered)
         report = Profile(
             run_id=run_id,
             name=reader.document.name,
@@ -52,7 +54,7 @@ def _profile(
             confidence=options.confidence,
             seed=options.seed,
             resamples=options.resamples,
-            lines=_lines(connection, reader.document, task_tables(connection), options),
+            lines=_lines(connection, reader.document, task_tables(connection), options, gathered),
         )
         tasks = task_costs(connection, run_id) if with_tasks else None
     return report, tasks
@@ -70,15 +72,21 @@ def reward_bounds(document: RunDocument, environment: str) -> tuple[float, float
 
 
 def _lines(
-    connection: duckdb.DuckDBPyConnection, document: RunDocument, tables: list[TaskTable], options: Options
+    connection: duckdb.DuckDBPyConnection,
+    document: RunDocument,
+    tables: list[TaskTable],
+    options: Options,
+    gathered: Collection[str],
 ) -> list[ProfileLine]:
     qualities: dict[Key, Quality] = {}
     for table in tables:
         bounds = reward_bounds(document, table.environment)
         qualities[table.environment, table.agent] = Quality(table, bounds, options)
     pass_rates = {key: quality.pass_rate() for key, quality in qualities.items()}
-    votes = _votes(connection)
-    components = _components(connection, list(qualities), options.confidence)
+    votes = _votes(connection) if "majority" in gathered else {}
+    components: dict[Key, dict[str, Estimate]] = {key: {} for key in qualities}
+    if "components" in gathered:
+        _add_components(connection, components, options.confidence)
     costs = costs_of(connection, document.run_id, {key: rate.value for key, rate in pass_rates.items()})
     lines = []
     for key, quality in qualities.items():
@@ -128,13 +136,20 @@ def _counts(table: TaskTable) -> dict[str, str | int]:
     }
 
 
+def _gathered(connection: duckdb.DuckDBPyConnection, run_id: str, verdict_set: str | None) -> list[str]:
+    """Of the queries over answers and over components those that have something to look at."""
+    [(answers, components)] = connection.execute(
+        "SELECT count(extracted_answer) > 0, count(components) > 0 FROM verdicts WHERE run_id = ? AND verdict_set = ?",
+        [run_id, verdict_set],
+    ).fetchall()
+    return [name for name, there in (("majority", answers), ("components", components)) if there]
+
+
 def _votes(connection: duckdb.DuckDBPyConnection) -> dict[Key, Votes]:
-    """By environment and agent; nothing where no answer was extracted."""
-    query = "SELECT 1 FROM _planned WHERE extracted_answer IS NOT NULL LIMIT 1"
-    if not connection.execute(query).fetchall():
-        return {}
+    """By environment and agent."""
+    query = "SELECT * REPLACE (sum(tasks)::BIGINT AS tasks, sum(unanswered)::BIGINT AS unanswered) FROM _majority GROUP BY ALL"
     found: dict[Key, Votes] = {}
-    for row in rows(connection, _sql("majority"), {}):
+    for row in rows(connection, query, {}):
         votes = found.setdefault((row["environment"], row["agent"]), Votes())
         votes.divisions.append(tuple((vote["n"], vote["passed"] / vote["n"]) for vote in row["votes"]))
         votes.scored.append(row["scored"])
@@ -144,22 +159,21 @@ def _votes(connection: duckdb.DuckDBPyConnection) -> dict[Key, Votes]:
     return found
 
 
-def _components(
-    connection: duckdb.DuckDBPyConnection, keys: list[Key], confidence: float
-) -> dict[Key, dict[str, Estimate]]:
+def _add_components(
+    connection: duckdb.DuckDBPyConnection, found: dict[Key, dict[str, Estimate]], confidence: float
+) -> None:
     """Every component's mean over the tasks that have it."""
-    found: dict[Key, dict[str, Estimate]] = {key: {} for key in keys}
-    query = (
-        f"SELECT c.*, t.cluster FROM ({_sql('components')}) c JOIN _per_task t USING (environment, agent, task_index)"
-    )
+    query = """
+        SELECT c.*, t.cluster FROM _components c JOIN _per_task t USING (environment, agent, task_index)
+        ORDER BY environment, agent, name, task_index
+    """
     table = connection.sql(query).to_arrow_table()
-    for environment, agent in keys:
+    for environment, agent in found:
         of_line = table.filter((pc.field("environment") == environment) & (pc.field("agent") == agent))
         for name in of_line["name"].unique().to_pylist():
             one = of_line.filter(pc.field("name") == name)
             clusters = numbered(one["cluster"].combine_chunks())
             found[environment, agent][name] = mean_estimate(one["mean"].to_numpy(), clusters, confidence=confidence)
-    return found
 
 
 def _sql(name: str) -> str:

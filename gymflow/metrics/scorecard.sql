@@ -1,4 +1,4 @@
--- One row per environment and agent of a run, in one verdict set. Over _planned and _per_task (per_task.sql). Parameter: $run_id.
+-- One row per environment and agent of a run, in one verdict set. Over _per_task (per_task.sql). Parameter: $run_id.
 -- score: mean over tasks of the per-task mean over scored rollouts. The errors of it are made in scorecard.py.
 -- A task without a scored rollout is counted in `unscored_tasks`, never as zero.
 WITH scores AS (

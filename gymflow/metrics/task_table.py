@@ -1,7 +1,9 @@
 """What a run came to, task by task: the columns that every estimate over tasks is made of."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -11,6 +13,8 @@ import pyarrow.compute as pc
 from gymflow.metrics.intervals import Array
 
 _COUNTS = ("planned", "scored", "unverified", "failed", "missing", "passed")
+ROLLOUTS_AT_ONCE = 200_000
+"""Rollouts of the tasks that are looked at together: some 60 MB; every further slice reads the run's narrow columns once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +52,30 @@ class TaskTable:
         return TaskTable(self.environment, self.agent, **arrays, clusters=clusters)
 
 
-def open_task_tables(connection: duckdb.DuckDBPyConnection, run_id: str, verdict_set: str | None) -> None:
-    """Make the temporary tables of per_task.sql on a connection of the store."""
-    for statement in duckdb.extract_statements(files(__package__).joinpath("per_task.sql").read_text()):
-        given = {"run_id": run_id, "verdict_set": verdict_set}
+def open_task_tables(
+    connection: duckdb.DuckDBPyConnection, run_id: str, verdict_set: str | None, gathered: Sequence[str] = ()
+) -> None:
+    """Make the temporary table `_per_task` (per_task.sql) on a connection of the store, and one for each of the `gathered` queries over
+    `_planned`, by its name. `_planned` (planned.sql) holds one slice of tasks at a time, in the end the last one."""
+    [(tasks, rollouts)] = connection.execute(
+        "SELECT coalesce(max(task_index), 0) + 1, count(*) FROM plan WHERE run_id = ?", [run_id]
+    ).fetchall()
+    step = max(1, ROLLOUTS_AT_ONCE * tasks // max(rollouts, 1))
+    for first in range(0, tasks, step):
+        given = {"run_id": run_id, "verdict_set": verdict_set, "first": first, "end": first + step}
+        _execute(connection, _sql("planned"), given)
+        for name in ("per_task", *gathered):
+            into = f"INSERT INTO _{name}" if first else f"CREATE OR REPLACE TEMP TABLE _{name} AS"
+            _execute(connection, f"{into}\n{_sql(name)}", given)
+
+
+def _execute(connection: duckdb.DuckDBPyConnection, text: str, given: dict[str, Any]) -> None:
+    for statement in duckdb.extract_statements(text):
         connection.execute(statement, {name: given[name] for name in statement.named_parameters})
+
+
+def _sql(name: str) -> str:
+    return files(__package__).joinpath(f"{name}.sql").read_text()
 
 
 def task_tables(connection: duckdb.DuckDBPyConnection) -> list[TaskTable]:
