@@ -1,7 +1,7 @@
 """What health and diagnosis cost: `python -m tests.perf.bench_analysis [N]`.
 
-A run of N single-turn rollouts, half of which fail, is stored; then each analysis runs in a process of its own, whose wall time,
-CPU and peak memory are printed.
+Runs of N / 4 and of N single-turn rollouts, half of which fail, are stored; then each analysis of each runs in a process of its own,
+whose wall time, CPU and peak memory are printed, and the ratio of the two peaks.
 """
 
 import asyncio
@@ -54,23 +54,30 @@ def diagnosis(root: Path) -> str:
     return f"{report.labelled} labels, {report.citations} citations"
 
 
-def measured(what: Callable[[Path], str], root: Path) -> None:
-    """Print what it says and what it cost."""
+def measured(what: Callable[[Path], str], root: Path, rollouts: int) -> float:
+    """Print what it says and what it cost; the peak memory in MB."""
     wall = time.perf_counter()
     said = what(root)
     wall = time.perf_counter() - wall
     used = resource.getrusage(resource.RUSAGE_SELF)
-    cpu = used.ru_utime + used.ru_stime
-    print(f"{what.__name__:<12} {wall:7.1f} s wall   {cpu:7.1f} s CPU   {used.ru_maxrss / 1024:7.0f} MB peak   {said}")
+    cpu, peak = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+    print(f"{what.__name__:<9} {rollouts:>8} rollouts {wall:7.1f} s wall {cpu:7.1f} s CPU {peak:6.0f} MB peak   {said}")
+    return peak
+
+
+def main(rollouts: int) -> None:
+    """Both analyses of both runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = (rollouts // 4, rollouts)
+        for size in sizes:
+            asyncio.run(fill(Store(Path(folder, str(size))), size))
+        for analysis in (health, diagnosis):
+            peaks = []
+            for size in sizes:
+                with multiprocessing.get_context("spawn").Pool(1) as pool:  # so that no peak hides another
+                    peaks.append(pool.apply(measured, (analysis, Path(folder, str(size)), size)))
+            print(f"{analysis.__name__:<9} {peaks[1] / peaks[0]:.2f} times the memory at 4 times the rollouts")
 
 
 if __name__ == "__main__":
-    rollouts = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "store"
-        asyncio.run(fill(Store(place), rollouts))
-        print(f"{rollouts} rollouts")
-        for analysis in (health, diagnosis):
-            process = multiprocessing.get_context("spawn").Process(target=measured, args=(analysis, place))
-            process.start()
-            process.join()
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000)
