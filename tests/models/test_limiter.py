@@ -100,7 +100,7 @@ async def test_ten_thousand_waiters_keep_the_calls_in_flight_at_the_limit():
 
 
 async def test_a_long_pause_is_cut_short_and_those_who_cannot_wait_for_it_are_told_at_once(monkeypatch):
-    monkeypatch.setattr(limiter_module, "CLOSED_AT_MOST_S", 0.2)
+    monkeypatch.setattr(limiter_module, "CLOSED_AT_MOST_S", 1.0)
     limiter = Limiter(1)
     loop = asyncio.get_running_loop()
     await limiter.acquire("busy")
@@ -115,10 +115,10 @@ async def test_a_long_pause_is_cut_short_and_those_who_cannot_wait_for_it_are_to
         await hasty
     with pytest.raises(Closed):
         await limiter.acquire("late", 0.1)
-    assert loop.time() - began < 0.1
-    assert limiter.reason == "come back tomorrow" and 0 < limiter.pause_s <= 0.201
+    assert loop.time() - began < 0.8
+    assert limiter.reason == "come back tomorrow" and 0 < limiter.pause_s <= 1.001
     waited = await patient
-    assert 0.15 < waited <= loop.time() - began < 1
+    assert 0.75 < waited <= loop.time() - began < 5
     assert limiter.pause_s == 0
     assert limiter.in_flight == 1
 
