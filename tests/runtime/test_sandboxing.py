@@ -1,8 +1,10 @@
 """Rollouts in a sandbox: what the harness works in, what is kept of it, and how its faults end a rollout."""
 
 import asyncio
+import contextlib
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -70,7 +72,7 @@ def commands(*lines: str) -> list[dict]:
 async def run(store: Path, environment: str, rules: list[dict], **selection):
     config = scripted(environments=[{"name": environment, **selection}], rules=rules)
     try:
-        await evaluate(config, "r", str(store))
+        await evaluate(config, "r", str(store), diagnosis=False)
     except RunIncomplete:
         pass
     record = Store(store).run("r").record(0)
@@ -108,17 +110,25 @@ async def test_running_out_of_memory_is_the_commands_end_and_the_agents_doing(st
 
 
 async def test_sb_container_dies_and_the_rollout_is_tried_again(store, home, tmp_path):
-    first, *then = commands("sleep 300"), *commands("cp question.txt answer.txt")
+    first, *then = commands("sleep 317.25"), *commands("cp question.txt answer.txt")
     playing = asyncio.create_task(run(store, office(tmp_path), [first[0] | {"times": 1}, *then]))
-    while not (found := await provider("local").list({RUN: "r"})):
+    while not any(b"sleep\x00317.25\x00" in line for line in _command_lines()):
+        assert not playing.done()
         await asyncio.sleep(0.05)
-    await asyncio.sleep(0.3)
+    found = await provider("local").list({RUN: "r"})
     await provider("local").remove(found[0].sandbox_id)
     record = await playing
 
     assert [attempt.failure for attempt in record.attempts] == ["sandbox_unavailable"]
     assert found[0].labels[ROLLOUT] == record.rollout.rollout_id
     assert (record.rollout.status, rewards(store)) == ("completed", [(1.0,)])
+
+
+def _command_lines() -> Iterator[bytes]:
+    """Of all processes here, those in sandboxes included."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            yield path.read_bytes()
 
 
 async def test_a_sandbox_past_its_declared_life_ends_the_episode(store, home, tmp_path):
@@ -233,10 +243,10 @@ async def test_what_an_image_holds_is_in_the_key(store, home, tmp_path, monkeypa
 
     monkeypatch.setattr(LocalProvider, "image_identity", identity)
     config = scripted(environments=[{"name": office(tmp_path)}], rules=commands("true"))
-    await evaluate(config, "r", str(store))
-    await evaluate(config, "same", str(store))
+    for run_id in ("r", "same"):
+        await evaluate(config, run_id, str(store), health=False, diagnosis=False)
     held["name"] = "second"
-    await evaluate(config, "other", str(store))
+    await evaluate(config, "other", str(store), health=False, diagnosis=False)
     with connect(store) as connection:
         found = connection.execute("select run_id, rollout_key, task_key from rollouts order by run_id").fetchall()
     keys = {run_id: (rollout_key, task_key) for run_id, rollout_key, task_key in found}
