@@ -27,3 +27,5 @@ LEFT JOIN (
         WHERE run_id = $run_id AND verdict_set = $verdict_set
     ) SEMI JOIN _slice USING (plan_index)
 ) v ON v.plan_index = r.plan_index;
+
+DROP TABLE _slice;

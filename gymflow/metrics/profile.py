@@ -46,6 +46,7 @@ def _profile(
     with connect(store.root, runs=[run_id]) as connection:
         gathered = _gathered(connection, run_id, chosen)
         open_task_tables(connection, run_id, chosen, gathered)
+        connection.execute("DROP TABLE _planned")
         report = Profile(
             run_id=run_id,
             name=reader.document.name,

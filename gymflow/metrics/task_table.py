@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from gymflow.metrics.intervals import Array
 
 _COUNTS = ("planned", "scored", "unverified", "failed", "missing", "passed")
-ROLLOUTS_AT_ONCE = 200_000
-"""Rollouts of the tasks that are looked at together: some 60 MB; every further slice reads the run's narrow columns once more."""
+ROLLOUTS_AT_ONCE = 250_000
+"""Rollouts of the tasks that are looked at together, in some 60 MB; every further slice reads the run's narrow columns once more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ async def score_leniently(connection: duckdb.DuckDBPyConnection, reader: RunRead
     finally:
         for environment in environments.values():
             await environment.verifier.close()
+        pa.default_memory_pool().release_unused()  # what the evidence was read into, before DuckDB asks for its own
 
 
 def _failing(connection: duckdb.DuckDBPyConnection, environments: list[str]) -> "np.ndarray[Any, np.dtype[np.bool_]]":
