@@ -5,6 +5,7 @@ so that a harness cannot forget to.
 """
 
 import asyncio
+import inspect
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -184,6 +185,9 @@ class Episode:
 
 async def asked(answer: Awaitable[T], what: str, timeout_s: float) -> T:
     """The session's answer, or RolloutFailure(environment_error) naming what it was asked."""
+    if not inspect.isawaitable(answer):
+        message = f"the session's {what} has to be `async def`: it returned {type(answer).__name__}"
+        raise RolloutFailure(FailureKind.ENVIRONMENT_ERROR, message)
     try:
         return await within(timeout_s, answer)
     except (RolloutFailure, StopEpisode):

@@ -73,6 +73,11 @@ async def test_a_session_that_blocks_is_named_with_what_to_do():
         await asked(sleeping(), "tool search", 0.1)
 
 
+async def test_a_session_whose_method_is_no_coroutine_is_told_so():
+    with pytest.raises(RolloutFailure, match=r"the session's respond has to be `async def`: it returned str"):
+        await asked("at once", "respond", 0.1)
+
+
 async def test_a_process_that_has_its_own_use_for_the_signal_keeps_it():
     heard = []
     before = signal.signal(signal.SIGALRM, lambda *_: heard.append(True))
