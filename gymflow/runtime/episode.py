@@ -5,7 +5,6 @@ so that a harness cannot forget to.
 """
 
 import asyncio
-import inspect
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -185,7 +184,7 @@ class Episode:
 
 async def asked(answer: Awaitable[T], what: str, timeout_s: float) -> T:
     """The session's answer, or RolloutFailure(environment_error) naming what it was asked."""
-    if not inspect.isawaitable(answer):
+    if not hasattr(answer, "__await__"):
         message = f"the session's {what} has to be `async def`: it returned {type(answer).__name__}"
         raise RolloutFailure(FailureKind.ENVIRONMENT_ERROR, message)
     try:
