@@ -17,7 +17,7 @@ LISTED = 20
 # Equal rows of a dataset share their key; the n-th of them here is the n-th of them there.
 _PAIRS = """
 WITH numbered AS (
-    SELECT *, split_part(environment, ':', 1) AS place,
+    SELECT task_key, split_part(environment, ':', 1) AS place,
            row_number() OVER (PARTITION BY split_part(environment, ':', 1), task_key ORDER BY task_id, task_index) AS nth,
            row_number() OVER () - 1 AS row
     FROM {side}
@@ -58,17 +58,17 @@ def pair(connection: duckdb.DuckDBPyConnection, base: Side, candidate: Side) -> 
     left, right = rows["base_row"], rows["candidate_row"]
     common = rows.filter(pc.and_(pc.is_valid(left), pc.is_valid(right)))
     base_rows, candidate_rows = (common[name].to_numpy() for name in ("base_row", "candidate_row"))
-    bases, candidates = base.tasks.take(base_rows), candidate.tasks.take(candidate_rows)
-    scored = (bases["scored"].to_numpy() > 0) & (candidates["scored"].to_numpy() > 0)
+    scored = _scored(base, base_rows) & _scored(candidate, candidate_rows)
     only_base = base.tasks.take(left.filter(pc.is_null(right)))["task_id"]
     only_candidate = candidate.tasks.take(right.filter(pc.is_null(left)))["task_id"]
-    other = bases.filter(pc.not_equal(bases["row_digest"], candidates["row_digest"]))["task_id"]
-    kept = pa.array(scored)
+    digests = base.tasks["row_digest"].take(base_rows), candidate.tasks["row_digest"].take(candidate_rows)
+    other = base.tasks["task_id"].take(base_rows).filter(pc.not_equal(*digests))
+    paired = base.tasks.take(base_rows[scored])
     return Pairs(
-        base=bases.filter(kept),
-        candidate=candidates.filter(kept),
+        base=paired,
+        candidate=candidate.tasks.take(candidate_rows[scored]),
         base_rows=np.asarray(base_rows[scored]),
-        clusters=_clusters(bases.filter(kept)),
+        clusters=_clusters(paired),
         overlap=Overlap(
             tasks=len(common),
             scored=int(scored.sum()),
@@ -81,6 +81,10 @@ def pair(connection: duckdb.DuckDBPyConnection, base: Side, candidate: Side) -> 
             shared_samples=_shared(connection, base, candidate),
         ),
     )
+
+
+def _scored(side: Side, rows: Array) -> Array:
+    return np.asarray(side.tasks["scored"].to_numpy()[rows] > 0)
 
 
 def _clusters(tasks: pa.Table) -> Array | None:
