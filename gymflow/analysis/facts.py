@@ -12,6 +12,9 @@ from gymflow.registry import Registry
 from gymflow.runtime.components import verifier_parameters
 from gymflow.store import RunReader, Store, connect
 
+ROLLOUTS_AT_ONCE = 50_000
+"""Rollouts whose rows are joined together."""
+
 
 @contextmanager
 def facts(store: Store, run_id: str, verdict_set: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -27,12 +30,29 @@ def facts(store: Store, run_id: str, verdict_set: str | None = None) -> Iterator
         for name, environment in reader.document.environments.items():
             low, high = environment.manifest.reward_range
             connection.execute("insert into facts.ranges values (?, ?, ?)", [name, low, high])
-        parameters = {"run_id": reader.run_id, "verdict_set": verdict_set or current_set(reader)}
-        for statement in duckdb.extract_statements(files(__package__).joinpath("facts.sql").read_text()):
+        judged = verdict_set or current_set(reader)
+        parameters = {"run_id": reader.run_id, "verdict_set": judged}
+        for statement in duckdb.extract_statements(_sql("facts")):
             named = statement.named_parameters
             connection.execute(statement, {name: parameters[name] for name in named})
-        _tell_who_extracts(connection, reader, parameters["verdict_set"])
+        _gather_rollouts(connection, reader.run_id, judged)
+        _tell_who_extracts(connection, reader, judged)
         yield connection
+
+
+def _gather_rollouts(connection: duckdb.DuckDBPyConnection, run_id: str, verdict_set: str | None) -> None:
+    """Make facts.rollouts, slice by slice."""
+    [(end,)] = connection.execute(
+        "select coalesce(max(plan_index), 0) + 1 from plan where run_id = ?", [run_id]
+    ).fetchall()
+    for first in range(0, end, ROLLOUTS_AT_ONCE):
+        into = "insert into facts.rollouts" if first else "create table facts.rollouts as"
+        given = {"run_id": run_id, "verdict_set": verdict_set, "first": first, "end": first + ROLLOUTS_AT_ONCE}
+        connection.execute(f"{into}\n{_sql('facts_rollouts')}", given)
+
+
+def _sql(name: str) -> str:
+    return files(__package__).joinpath(f"{name}.sql").read_text()
 
 
 def current_set(reader: RunReader) -> str | None:
