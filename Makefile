@@ -3,9 +3,6 @@ VENV ?= .venv
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do $$p -c 'import sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo $$p && break; done)
 GYM = $(VENV)/bin/gym
 
-# The tests start hundreds of processes: each would compile all that it imports.
-unexport PYTHONDONTWRITEBYTECODE
-
 .PHONY: eval setup dev system test quick slow lint vllm up down clean
 
 eval: setup  ## The main job on the embedded model: 64 arithmetic tasks x 8 repeats
