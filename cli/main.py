@@ -78,7 +78,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, _interrupted)
     logging.basicConfig(format="gym: %(message)s", level=logging.WARNING)
     for handler in logging.getLogger().handlers:
-        handler.addFilter(_worth_saying)
+        handler.addFilter(_WorthSaying())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # an encoding that lacks a character is no reason to fail
@@ -106,15 +106,21 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _worth_saying(record: logging.LogRecord, _pages: set[str] = set()) -> bool:  # noqa: B006 — one set a process is meant
+class _WorthSaying(logging.Filter):
     """Errors that end the command with a message of ours need no traceback of Prefect's before it. Of what goes well it says
     where the flow run is to be seen, once; the rest stands there."""
-    if record.name.startswith("prefect") and record.levelno < logging.WARNING:
-        page = record.getMessage()
-        if not page.startswith("View at ") or page in _pages:
-            return False
-        _pages.add(page)
-    return not (record.exc_info and isinstance(record.exc_info[1], (InputError, RunIncomplete, GateFailed)))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pages: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name.startswith("prefect") and record.levelno < logging.WARNING:
+            page = record.getMessage()
+            if not page.startswith("View at ") or page in self._pages:
+                return False
+            self._pages.add(page)
+        return not (record.exc_info and isinstance(record.exc_info[1], (InputError, RunIncomplete, GateFailed)))
 
 
 def _require_text(argument: str, number: int) -> None:

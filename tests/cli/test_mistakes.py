@@ -66,7 +66,7 @@ def test_one_message_and_nothing_written(here: Gym, store: Path, arguments: str,
 def test_an_unreachable_endpoint_is_said_at_once(here: Gym, store: Path) -> None:  # mc-refused-port
     began = time.monotonic()
     ended = here("eval", "run", "mcqa", "--base-url", REFUSED, "--model", "m", "--inline")
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 5
     assert ended.code == 2 and not store.exists()
     assert f"model 'policy': {REFUSED} is unreachable" in ended.err and "refused" in ended.err
 

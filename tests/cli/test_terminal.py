@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from cli.main import _worth_saying
+from cli.main import _WorthSaying
 from cli.tables import put_table
 from cli.terminal import one_line, plain
 from gymflow.errors import GateFailed
@@ -91,5 +91,19 @@ def test_errors_that_end_in_a_message_log_no_traceback() -> None:
     def record(error: Exception) -> logging.LogRecord:
         return logging.LogRecord("prefect", logging.ERROR, "", 0, "raised", (), (type(error), error, None))
 
-    assert not _worth_saying(record(GateFailed("1 of 1 gates failed")))
-    assert _worth_saying(record(ValueError("a fault of ours")))
+    assert not _WorthSaying().filter(record(GateFailed("1 of 1 gates failed")))
+    assert _WorthSaying().filter(record(ValueError("a fault of ours")))
+
+
+def test_of_what_prefect_logs_the_page_of_the_flow_run_is_said_once() -> None:
+    def said(text: str, level: int = logging.INFO) -> logging.LogRecord:
+        return logging.LogRecord("prefect.flow_runs", level, "", 0, text, (), None)
+
+    worth = _WorthSaying().filter
+    lines = [
+        said("View at http://a"),
+        said("Finished in state Completed()"),
+        said("View at http://a"),
+        said("lost", 30),
+    ]
+    assert [worth(line) for line in lines] == [True, False, False, True]

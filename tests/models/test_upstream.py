@@ -122,7 +122,7 @@ async def test_a_wait_that_the_deadline_does_not_allow_is_not_begun(serve, spec)
     failure, call = await ask(spec(await serve(handler), timeout_s=5))
     assert isinstance(failure, RolloutFailure)
     assert (failure.kind, call.attempts) == (FailureKind.MODEL_RATE_LIMITED, 1)
-    assert time.monotonic() - began < 4.5
+    assert time.monotonic() - began < 2
 
 
 async def test_an_endpoint_that_says_not_before_tomorrow_fails_calls_in_its_own_words_and_is_asked_again(
@@ -149,7 +149,7 @@ async def test_an_endpoint_that_says_not_before_tomorrow_fails_calls_in_its_own_
         assert time.monotonic() - began < 1.0
         assert "daily limit" in gateway.waiting_for["policy"]
         await gateway.client("policy").create(ModelRequest(ASK))
-        assert 1.0 <= time.monotonic() - began < 20, "after a bounded time it is asked again"
+        assert 1.0 <= time.monotonic() - began < 3, "after a bounded time it is asked again"
         assert gateway.waiting_for == {}
 
 
@@ -166,7 +166,7 @@ async def test_a_call_whose_deadline_lies_within_the_pause_does_not_wait_for_it(
                 await policy.create(ModelRequest(ASK))
             assert failure.value.kind is policy.calls[0].error_kind is FailureKind.MODEL_RATE_LIMITED
             assert "daily limit" in policy.calls[0].error_message
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 3
 
 
 @pytest.mark.parametrize("status", [402, 403, 404])
@@ -233,7 +233,7 @@ async def test_a_dead_endpoint_ends_the_run_without_failing_rollouts(unused_tcp_
             await gateway.client("policy").create(ModelRequest(ASK))
     assert [type(outcome) for outcome in outcomes] == [EndpointDown] * 8
     assert url in str(outcomes[0])
-    assert 0.3 <= time.monotonic() - began < 20
+    assert 0.3 <= time.monotonic() - began < 3
 
 
 async def test_an_endpoint_that_comes_back_goes_on_where_it_was(serve, spec):

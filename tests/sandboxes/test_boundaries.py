@@ -216,8 +216,8 @@ async def test_a_single_command_ends_with_the_life_of_its_sandbox():
     spec = SandboxSpec(limits=SandboxLimits(wall_s=0.5))
     started = time.monotonic()
     with pytest.raises(SandboxLost, match=r"its 0\.5 s are over"):
-        await LocalProvider().run(spec, "sleep 60", timeout_s=90)
-    assert time.monotonic() - started < 20
+        await LocalProvider().run(spec, "sleep 5", timeout_s=10)
+    assert time.monotonic() - started < 4
     assert (await LocalProvider().run(spec, "sleep 5", timeout_s=0.2)).outcome == "timeout"
 
 

@@ -190,7 +190,7 @@ async def test_a_timeout_ends_the_whole_tree(sandbox, needs):
     line = "setsid sleep 3001 & (setsid sh -c 'setsid sleep 3002 &' &) ; trap '' TERM; echo begun; sleep 3003"
     result = await sandbox.exec(line, timeout_s=1)
     assert (result.outcome, result.stdout) == ("timeout", b"begun\n")
-    assert time.monotonic() - before < 30
+    assert time.monotonic() - before < 6
     assert "sleep 300" not in await processes(sandbox)
 
 

@@ -38,7 +38,7 @@ async def test_a_time_limit_ends_the_whole_tree(gvisor):
     before = time.monotonic()
     result = await gvisor.exec("setsid sleep 3011 & echo begun; sleep 3012", timeout_s=1)
     assert (result.outcome, result.stdout) == ("timeout", b"begun\n")
-    assert time.monotonic() - before < 40
+    assert time.monotonic() - before < 8
     assert b"sleep 301" not in (await gvisor.exec("ps -o args")).stdout.replace(b"ps -o", b"")
 
 

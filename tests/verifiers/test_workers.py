@@ -22,7 +22,7 @@ async def test_a_missed_deadline_kills_the_process_and_the_next_job_is_served() 
     begun = time.monotonic()
     with pytest.raises(VerifierTimeout):
         await pool.call(CATASTROPHE)
-    assert time.monotonic() - begun < 20  # the search itself would take hours
+    assert time.monotonic() - begun < 1.5
     assert await pool.call(ORDINARY) == "8"
     await pool.close()
 
