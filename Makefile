@@ -41,7 +41,7 @@ quick: dev system  ## About nine minutes on two cores
 	$(VENV)/bin/pytest -q -n 2 --dist loadfile -m "not slow and not server and not docker and not harness"
 
 slow: dev system  ## Real kills, a Prefect server, Docker, the command lines of foreign harnesses
-	$(VENV)/bin/pytest -q -m "slow or server or docker or harness"
+	$(VENV)/bin/pytest -q -n 2 --dist loadfile -m "slow or server or docker or harness"
 
 vllm: dev  ## A real vLLM on the CPU: 3.5 GB into a cache the first time; then many minutes on two cores
 	GYMFLOW_VLLM=$$(scripts/vllm-cpu) $(VENV)/bin/pytest -q -m vllm
