@@ -3,7 +3,7 @@
 from typing import Any
 
 from gymflow.contracts.reverification import Reverification
-from gymflow.runtime.rescoring import Change
+from gymflow.runtime.rejudging import Change
 from tasks import flow
 from tasks.rescore import rescore_run
 

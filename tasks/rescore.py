@@ -6,7 +6,8 @@ from gymflow.contracts.reverification import Reverification
 from gymflow.paths import store_root
 from gymflow.registry import Registry
 from gymflow.runtime.garbage import rare_collections
-from gymflow.runtime.rescoring import Change, rescore
+from gymflow.runtime.rejudging import Change
+from gymflow.runtime.rescoring import rescore
 from gymflow.store import Store
 from tasks import step
 from tasks.artifacts import publish

@@ -14,10 +14,10 @@ from gymflow.contracts.run import RunDocument
 from gymflow.contracts.verdict import VerdictRecord
 from gymflow.errors import RunIncomplete
 from gymflow.models.spending import BudgetExhausted
+from gymflow.runtime.completing import complete_set
 from gymflow.runtime.components import RunAgent, RunEnvironment, RunTask
 from gymflow.runtime.pool import Pool
 from gymflow.runtime.progress import Progress
-from gymflow.runtime.rescoring import complete_set
 from gymflow.runtime.rollout import Player
 from gymflow.store import RunReader, RunWriter
 from gymflow.store.planned import PlanTable, TaskTable

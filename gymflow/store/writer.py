@@ -12,12 +12,12 @@ from typing import Any, Self
 import orjson
 
 from gymflow.contracts.base import SCHEMA_VERSION
-from gymflow.contracts.outcome import Status, VerdictFailure
+from gymflow.contracts.outcome import Status
 from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.run import VerdictSet
 from gymflow.contracts.verdict import VerdictRecord
 from gymflow.errors import InputError
-from gymflow.store import encoding, layout, manifest, parts
+from gymflow.store import encoding, manifest, parts
 from gymflow.store.artifacts import Artifacts
 from gymflow.store.files import Files, disk_error
 from gymflow.store.journal import Journal, frame
@@ -26,6 +26,7 @@ from gymflow.store.lease import Lease
 from gymflow.store.manifest import RecordedFault, RunManifest, write_manifest
 from gymflow.store.state import consistent, read_state, segments
 from gymflow.store.verdict_index import VerdictIndex
+from gymflow.store.verdict_rows import VerdictRow, VerdictRows, encoded
 
 log = logging.getLogger(__name__)
 
@@ -88,10 +89,8 @@ class RunWriter:
         if (index in self._state.completed and not again) or index in self._in_flight:
             raise ValueError(f"rollout {rollout.rollout_id} is durable already")
         self._check_sets(verdicts)
-        verdicts = [finite(row) for row in verdicts]
-        artifacts: encoding.Artifacts = {}
-        body, flags = encoding.dumps(record, artifacts, loose=_loose(record))
-        verdict_rows, verdict_flags = _encode_verdicts(verdicts, artifacts)
+        judged = encoded(verdicts)
+        body, flags = encoding.dumps(record, judged.artifacts, loose=_loose(record))
         seq, supersedes = self._take_seq(), self._state.seq(index)
         head = {
             "schema_version": SCHEMA_VERSION,
@@ -102,37 +101,36 @@ class RunWriter:
             "supersedes": supersedes,
             "flags": flags,
         }
-        members = [orjson.dumps(head)[:-1], b',"record":', body, b',"verdicts":', verdict_rows]
-        if verdict_flags:
-            members += [b',"verdict_flags":', orjson.dumps(verdict_flags)]
+        members = [orjson.dumps(head)[:-1], b',"record":', body, b',"verdicts":', *_members(judged)]
         self._in_flight.add(index)
 
         def acknowledge(durable: bool) -> None:
             self._in_flight.discard(index)
             if durable:
                 self._state.add(index, seq, rollout.status, supersedes)
-                for row in verdicts:
-                    self._verdicts.add(row.verdict_set, index, seq, row.verdict is not None)
+                for row in judged.rows:
+                    self._verdicts.add(row.verdict_set, index, seq, row.scored)
 
-        await self._append(b"".join(members)[1:], artifacts, acknowledge)
+        await self._append(b"".join(members)[1:], judged.artifacts, acknowledge)
 
-    async def commit_verdicts(self, rows: Iterable[VerdictRecord]) -> int:
+    async def commit_verdicts(self, records: Iterable[VerdictRecord]) -> int:
+        """Make verdicts of stored rollouts durable; returns how many were new. As `commit_verdict_rows`."""
+        return await self.commit_verdict_rows(encoded(records))
+
+    async def commit_verdict_rows(self, verdicts: VerdictRows) -> int:
         """Make verdicts of stored rollouts durable; returns how many were new.
 
         A set holds one verdict a rollout: a row whose rollout has a reward in its set already is left out, so that rescoring
         again changes nothing; a verdict that failed is replaced.
         """
-        written = 0
-        batch: list[VerdictRecord] = []
-        for row in rows:
-            if not self._verdicts.knows(row.verdict_set):
-                await self._load_verdicts(row.verdict_set)
-            if self._verdicts.wants(row.verdict_set, layout.plan_index_of(row.rollout_id)):
-                batch.append(finite(row))
-            if len(batch) == _VERDICTS_PER_LINE:
-                written += await self._commit_verdict_batch(batch)
-                batch = []
-        return written + (await self._commit_verdict_batch(batch) if batch else 0)
+        self._check_sets(verdicts.rows)
+        for name in {row.verdict_set for row in verdicts.rows if not self._verdicts.knows(row.verdict_set)}:
+            await self._load_verdicts(name)
+        wanted = [row for row in verdicts.rows if self._verdicts.wants(row.verdict_set, row.plan_index)]
+        for start in range(0, len(wanted), _VERDICTS_PER_LINE):
+            lined = VerdictRows(wanted[start : start + _VERDICTS_PER_LINE], verdicts.artifacts)
+            await self._commit_verdict_line(lined)
+        return len(wanted)
 
     @property
     def verdict_sets(self) -> list[VerdictSet]:
@@ -231,7 +229,7 @@ class RunWriter:
         for data in artifacts.values():
             self._artifacts.put(data)
 
-    def _check_sets(self, rows: Iterable[VerdictRecord]) -> None:
+    def _check_sets(self, rows: Iterable[VerdictRecord | VerdictRow]) -> None:
         if unknown := {row.verdict_set for row in rows} - {known.name for known in self._manifest.verdict_sets}:
             raise ValueError(
                 f"verdict sets {sorted(unknown)} of run {self.run_id} were not announced (add_verdict_set)"
@@ -247,30 +245,25 @@ class RunWriter:
         async with self._manifest_lock:
             await asyncio.to_thread(self._verdicts.load, verdict_set, self._manifest)
 
-    async def _commit_verdict_batch(self, rows: Sequence[VerdictRecord]) -> int:
-        self._check_sets(rows)
-        artifacts: encoding.Artifacts = {}
-        text, flags = _encode_verdicts(rows, artifacts)
+    async def _commit_verdict_line(self, verdicts: VerdictRows) -> None:
+        rows = verdicts.rows
         seq = self._take_seq()
         superseded = []
-        indices = [layout.plan_index_of(row.rollout_id) for row in rows]
-        for row, index in zip(rows, indices, strict=True):
-            earlier = self._verdicts.failed(row.verdict_set, index)
+        for row in rows:
+            earlier = self._verdicts.failed(row.verdict_set, row.plan_index)
             if earlier is not None:
-                superseded.append({"rollout_id": row.rollout_id, "verdict_set": row.verdict_set, "seq": earlier})
+                rollout = rollout_id(self.run_id, row.plan_index)
+                superseded.append({"rollout_id": rollout, "verdict_set": row.verdict_set, "seq": earlier})
         head = {"schema_version": SCHEMA_VERSION, "seq": seq, "kind": "verdicts", "supersedes": superseded}
-        members = [orjson.dumps(head)[:-1], b',"verdicts":', text]
-        if flags:
-            members += [b',"verdict_flags":', orjson.dumps(flags)]
+        members = [orjson.dumps(head)[:-1], b',"verdicts":', *_members(verdicts)]
 
         def acknowledge(durable: bool) -> None:
             if durable:
                 self._state.superseded_verdicts += [manifest.DeadVerdict(**dead) for dead in superseded]
-            for row, index in zip(rows, indices, strict=True):
-                self._verdicts.decide(row.verdict_set, index, seq if durable else None, row.verdict is not None)
+            for row in rows:
+                self._verdicts.decide(row.verdict_set, row.plan_index, seq if durable else None, row.scored)
 
-        await self._append(b"".join(members)[1:], artifacts, acknowledge)
-        return len(rows)
+        await self._append(b"".join(members)[1:], verdicts.artifacts, acknowledge)
 
     def _start_rolling(self) -> None:
         self._rolling = asyncio.create_task(self._roll())
@@ -347,19 +340,10 @@ class RunWriter:
         self._manifest = changed
 
 
-def _encode_verdicts(
-    rows: Sequence[VerdictRecord], artifacts: encoding.Artifacts
-) -> tuple[bytes, list[list[str]] | None]:
-    """JSON array of verdicts, and the flags of each where any has one."""
-    texts, flags = [], []
-    for row in rows:
-        said = [call.call.output for call in row.calls]
-        text, found = encoding.dumps(
-            finite(row), artifacts, loose=row.verdict and (row.verdict.components, row.verdict.details, said)
-        )
-        texts.append(text)
-        flags.append(found)
-    return b"[%s]" % b",".join(texts), flags if any(flags) else None
+def _members(verdicts: VerdictRows) -> list[bytes]:
+    """The value of a line's `verdicts`, and the member `verdict_flags` where any verdict has flags."""
+    flags = verdicts.flags
+    return [verdicts.text] if flags is None else [verdicts.text, b',"verdict_flags":', orjson.dumps(flags)]
 
 
 def _loose(record: RolloutRecord) -> list[Any]:
@@ -371,17 +355,3 @@ def _loose(record: RolloutRecord) -> list[Any]:
             values.append(call.tokens.logprobs)
     values += [turn.step for turn in record.evidence.trajectory.turns]
     return values
-
-
-def finite(row: VerdictRecord) -> VerdictRecord:
-    """The row itself, or a verifier error where its reward is no number that a mean could be taken of."""
-    if row.verdict is None or row.verdict.reward - row.verdict.reward == 0.0:
-        return row
-    return row.model_copy(
-        update={
-            "verdict": None,
-            "passed": None,
-            "failure": VerdictFailure.VERIFIER_ERROR,
-            "failure_message": f"the verifier returned the reward {row.verdict.reward}, which is not finite",
-        }
-    )

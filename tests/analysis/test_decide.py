@@ -21,7 +21,8 @@ from gymflow.contracts.outcome import FailureKind, StopReason
 from gymflow.errors import InputError
 from gymflow.registry import Registry
 from gymflow.runtime.preparing import prepare
-from gymflow.runtime.rescoring import Change, rescore
+from gymflow.runtime.rejudging import Change
+from gymflow.runtime.rescoring import rescore
 from gymflow.store import connect
 from gymflow.store.decisions import find_decision
 from tests.support.runs import scripted

@@ -21,7 +21,8 @@ from gymflow.contracts.rollout import RolloutRecord
 from gymflow.contracts.run import VerdictSet
 from gymflow.contracts.verdict import Verdict, VerdictRecord
 from gymflow.registry import Registry
-from gymflow.runtime.rescoring import Change, rescore
+from gymflow.runtime.rejudging import Change
+from gymflow.runtime.rescoring import rescore
 
 from .conftest import Planter, Said, Sample, answering, tool
 

@@ -14,7 +14,8 @@ from gymflow.errors import InputError
 from gymflow.interop import FORMATS
 from gymflow.interop.exchange import export_run, import_file
 from gymflow.registry import Registry
-from gymflow.runtime.rescoring import Change, rescore
+from gymflow.runtime.rejudging import Change
+from gymflow.runtime.rescoring import rescore
 from gymflow.store import Store, connect
 from tests.support.runs import scripted
 

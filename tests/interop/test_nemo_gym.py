@@ -12,7 +12,8 @@ from gymflow.contracts.verdict import VerdictRecord
 from gymflow.errors import InputError
 from gymflow.interop.exchange import export_run, import_file
 from gymflow.registry import Registry
-from gymflow.runtime.rescoring import Change, rescore
+from gymflow.runtime.rejudging import Change
+from gymflow.runtime.rescoring import rescore
 from gymflow.sandboxes.local.platform import bubblewrap
 from gymflow.store import RunWriter, Store, connect
 from tests.support.runs import scripted

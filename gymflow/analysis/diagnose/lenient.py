@@ -11,7 +11,7 @@ from gymflow.analysis.judging import manifest_as_judged
 from gymflow.registry import Registry
 from gymflow.runtime.components import PreparedTasks, RunEnvironment, run_environment, verifier_parameters
 from gymflow.runtime.concurrency import spread
-from gymflow.runtime.rescoring import NOT_RERUN
+from gymflow.runtime.rejudging import NOT_RERUN
 from gymflow.runtime.scoring import score
 from gymflow.store import RunReader, StoredRollout
 
