@@ -50,6 +50,8 @@ TASKS = pa.schema(
 )
 PLAN, TASKS = (schema.with_metadata({"schema_version": str(SCHEMA_VERSION)}) for schema in (PLAN, TASKS))
 _BATCH = 4096
+_GROUP_BYTES = 4 << 20
+"""About what the columns of a row group take in memory, at most: whoever looks rows up holds some row groups."""
 
 
 def write_plan(
@@ -127,14 +129,19 @@ def _write(path: Path, schema: pa.Schema, kept: list[pa.Table], rows: Iterator[t
     try:
         with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
             for table in kept:
-                writer.write_table(table.cast(schema))
+                _write_groups(writer, table.cast(schema))
             while batch := [row for _, row in zip(range(_BATCH), rows, strict=False)]:
                 columns = [
                     pa.array(column, type=field.type)
                     for column, field in zip(zip(*batch, strict=True), schema, strict=True)
                 ]
-                writer.write_table(pa.table(columns, schema))
+                _write_groups(writer, pa.table(columns, schema))
         files.sync_file(temporary)
         files.rename(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _write_groups(writer: pq.ParquetWriter, table: pa.Table) -> None:
+    fitting = _GROUP_BYTES * table.num_rows // max(1, table.nbytes)
+    writer.write_table(table, row_group_size=max(1, min(_BATCH, fitting)))

@@ -1,12 +1,17 @@
-"""A run's plan and tasks as the scheduler looks them up: columns in memory, rows made when their chunk is played.
+"""A run's plan and tasks as they are looked up: rows made when their chunk is played, or read when they are asked for.
 
-A run of 100 000 rollouts has its plan in some 30 MB this way; as objects it would take several times as much.
+The plan of a run of 100 000 rollouts is some 30 MB in columns; as objects it would take several times as much. Of its tasks, which
+may be long, only those that were asked for last are held.
 """
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -14,6 +19,10 @@ import pyarrow.parquet as pq
 from gymflow.contracts.plan import PlannedRollout
 from gymflow.store.encoding import loads
 from gymflow.store.layout import RunLayout
+from gymflow.store.tables import Row
+
+GROUPS_KEPT = 8
+"""Row groups held at a time. Rollouts end nearly in the order of the plan, which goes over the tasks in theirs."""
 
 
 class PlanTable:
@@ -65,16 +74,45 @@ class PlanTable:
             yield from batch["rollout_key"].to_pylist()
 
 
+class Rows:
+    """The rows of a Parquet file by a column of small whole numbers: row groups are read as rows of them are asked for, and the last few
+    kept. Replacing the file changes nothing."""
+
+    def __init__(self, path: Path, key: str, columns: list[str]) -> None:
+        self._columns = columns
+        self._file = pq.ParquetFile(path)
+        metadata = self._file.metadata
+        self._ends = list(accumulate(metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)))
+        keys = self._file.read([key], use_threads=False)[key].to_numpy()
+        self._places = np.full(int(keys.max()) + 1 if len(keys) else 0, -1, dtype=np.int32)
+        self._places[keys] = np.arange(len(keys), dtype=np.int32)
+        self._kept: dict[int, list[Row]] = {}
+
+    def __getitem__(self, index: int) -> Row:
+        """The columns of a row, in the order in which they were named. KeyError where there is none."""
+        place = int(self._places[index]) if 0 <= index < len(self._places) else -1
+        if place < 0:
+            raise KeyError(index)
+        number = bisect_right(self._ends, place)
+        rows = self._kept.pop(number) if number in self._kept else self._read(number)
+        if len(self._kept) >= GROUPS_KEPT:
+            del self._kept[next(iter(self._kept))]
+        self._kept[number] = rows
+        row: Row = rows[place - self._ends[number]]
+        return row
+
+    def _read(self, number: int) -> list[Row]:
+        table = self._file.read_row_group(number, columns=self._columns, use_threads=False)
+        return list(zip(*(table[name].to_pylist() for name in self._columns), strict=True))
+
+
 class TaskTable:
     """The tasks by index, as JSON text until one is asked for."""
 
     def __init__(self, layout: RunLayout) -> None:
-        table = pq.read_table(layout.tasks, columns=["task_index", "task", "flags"])
-        self._texts = table["task"].combine_chunks()
-        self._flags = table["flags"].combine_chunks()
-        self._rows = {index: row for row, index in enumerate(table["task_index"].to_pylist())}
+        self._rows = Rows(layout.tasks, "task_index", ["task", "flags"])
 
     def __getitem__(self, task_index: int) -> dict[str, Any]:
-        row = self._rows[task_index]
-        task: dict[str, Any] = loads(self._texts[row].as_py(), self._flags[row].as_py())
+        text, flags = self._rows[task_index]
+        task: dict[str, Any] = loads(text, flags)
         return task

@@ -22,7 +22,7 @@ from gymflow.store.journal import Fault, scan
 from gymflow.store.layout import RunLayout, plan_index_of, rollout_id
 from gymflow.store.lease import held
 from gymflow.store.manifest import RunManifest, read_document, read_manifest
-from gymflow.store.state import RunState, consistent, header, read_state, segments
+from gymflow.store.state import RunState, consistent, header, next_seq, read_state, segments
 from gymflow.store.stored import StoredRollout, stored_rollouts
 from gymflow.store.tables import SCHEMAS, parse_line, rows_of, to_arrow
 
@@ -60,6 +60,10 @@ class RunReader:
     def state(self) -> RunState:
         """What is durable, with the sequence numbers of the records that count."""
         return consistent(self.layout, lambda manifest: read_state(self.layout, manifest))
+
+    def next_seq(self) -> int:
+        """The sequence number that the next line will have: it grows with all that is stored. Reads no parts."""
+        return consistent(self.layout, lambda manifest: next_seq(self.layout, manifest))
 
     def completed(self) -> dict[int, Status]:
         """Status by plan index of every rollout with a durable record. Reads no bodies."""

@@ -2,12 +2,14 @@
 
 import errno
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import orjson
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from gymflow.contracts.outcome import Status
@@ -18,6 +20,7 @@ from gymflow.store.manifest import DeadVerdict, RunManifest, read_manifest
 
 T = TypeVar("T")
 _TRIES = 5
+_NARROW = ["plan_index", "seq", "status"]
 
 
 @dataclass(slots=True)
@@ -89,6 +92,12 @@ def consistent(layout: RunLayout, read: Callable[[RunManifest], T]) -> T:
     raise InputError(f"{missing}: missing, though the run's manifest names it.")
 
 
+def next_seq(layout: RunLayout, manifest: RunManifest) -> int:
+    """The sequence number that the next line of the journal will have. Reads no parts."""
+    lines = (line for path in segments(layout, manifest) for _, line in scan(path))
+    return max(manifest.next_seq, max((header(line)["seq"] + 1 for line in lines), default=0))
+
+
 def read_state(layout: RunLayout, manifest: RunManifest) -> RunState:
     """The state of a run, journal included."""
     state = RunState(
@@ -110,7 +119,36 @@ def read_state(layout: RunLayout, manifest: RunManifest) -> RunState:
     return state
 
 
+def completed_seqs(
+    layout: RunLayout, manifest: RunManifest, tail: Iterable[bytes]
+) -> "np.ndarray[Any, np.dtype[np.int64]]":
+    """By plan index up to the last one with a record, the sequence number of the completed one that counts; -1 where there is none.
+    `tail`: the lines of the journal beyond the parts."""
+    seqs = np.full(0, -1)
+    superseded = list(manifest.superseded)
+    for part in manifest.parts.get("rollouts", ()):
+        columns = pq.read_table(layout.part("rollouts", part.file), columns=_NARROW)
+        index, seq = columns["plan_index"].to_numpy(), columns["seq"].to_numpy()
+        counts = pc.equal(columns["status"], Status.COMPLETED.value).to_numpy() & ~np.isin(seq, superseded)
+        seqs = _reaching(seqs, int(index.max(initial=-1)))
+        seqs[index[counts]] = seq[counts]
+    for line in tail:
+        head = header(line)
+        if head["kind"] == "rollout":
+            seqs = _reaching(seqs, head["plan_index"])
+            if head["status"] == Status.COMPLETED:
+                seqs[head["plan_index"]] = head["seq"]
+    return seqs
+
+
+def _reaching(seqs: "np.ndarray[Any, np.dtype[np.int64]]", last: int) -> "np.ndarray[Any, np.dtype[np.int64]]":
+    """The same, and -1 for what it lacks up to an index and some more."""
+    if last < len(seqs):
+        return seqs
+    return np.concatenate([seqs, np.full(max(last + 1 - len(seqs), len(seqs)), -1)])
+
+
 def _committed(layout: RunLayout, manifest: RunManifest) -> Iterator[tuple[int, int, str]]:
     for part in manifest.parts.get("rollouts", ()):
-        table = pq.read_table(layout.part("rollouts", part.file), columns=["plan_index", "seq", "status"])
-        yield from zip(*(table[name].to_pylist() for name in ("plan_index", "seq", "status")), strict=True)
+        table = pq.read_table(layout.part("rollouts", part.file), columns=_NARROW)
+        yield from zip(*(table[name].to_pylist() for name in _NARROW), strict=True)

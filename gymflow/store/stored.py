@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -15,10 +14,10 @@ from gymflow.store.encoding import ARTIFACT, BIG_INTEGER, resolve
 from gymflow.store.journal import scan
 from gymflow.store.layout import RunLayout, rollout_id
 from gymflow.store.manifest import RunManifest
-from gymflow.store.planned import TaskTable
+from gymflow.store.planned import Rows, TaskTable
 from gymflow.store.records import parsed
-from gymflow.store.state import consistent, read_state, segments
-from gymflow.store.tables import SCHEMAS, Row, parse_line, rows_of, to_arrow
+from gymflow.store.state import completed_seqs, consistent, segments
+from gymflow.store.tables import SCHEMAS, Row, parse_line, rows_of
 from gymflow.verifiers.evidence import Evidence
 
 _ROWS = 512
@@ -53,20 +52,12 @@ def stored_rollouts(
     layout: RunLayout, run_id: str, artifacts: Artifacts, batch_size: int
 ) -> Iterator[list[StoredRollout]]:
     """All completed rollouts of a run. What counts is decided by the first step; files that vanish later are held open."""
-    completed, rollouts, bodies = consistent(layout, lambda manifest: _open(layout, manifest))
-    plan = pq.read_table(layout.plan, columns=["plan_index", *_PLANNED])
-    row_of_plan, row_of_seq = _positions(plan["plan_index"]), _positions(rollouts["seq"])
-    plan, rollouts = plan.select(_PLANNED).combine_chunks(), rollouts.select(_NARROW).combine_chunks()
-    tasks = TaskTable(layout)
+    bodies = consistent(layout, lambda manifest: _open(layout, manifest))
+    plan, tasks = Rows(layout.plan, "plan_index", _PLANNED), TaskTable(layout)
     waiting: list[StoredRollout] = []
     for rows in bodies:
-        rows = [row for row in rows if completed.get(row[0]) == row[1]]
-        if not rows:
-            continue
-        planned = _rows(plan, row_of_plan[[row[0] for row in rows]])
-        narrow = _rows(rollouts, row_of_seq[[row[1] for row in rows]])
-        for (plan_index, _, flags, *texts), of_plan, (digest, reason) in zip(rows, planned, narrow, strict=True):
-            task_index, task_id, environment, agent = of_plan
+        for (plan_index, _, flags, *texts), (digest, reason) in rows:
+            task_index, task_id, environment, agent = plan[plan_index]
             trajectory, response, snapshot, named = _unfolded(texts, flags, artifacts)
             evidence = Evidence(
                 response=response,
@@ -96,40 +87,44 @@ def stored_rollouts(
         yield waiting
 
 
-def _open(layout: RunLayout, manifest: RunManifest) -> tuple[dict[int, int], pa.Table, Iterator[list[Row]]]:
-    completed = read_state(layout, manifest).completed
-    narrow = [
-        pq.read_table(layout.part("rollouts", part.file), columns=["seq", *_NARROW])
-        for part in manifest.parts.get("rollouts", ())
-    ]
-    files = [pq.ParquetFile(layout.part("evidence", part.file)) for part in manifest.parts.get("evidence", ())]
+def _open(layout: RunLayout, manifest: RunManifest) -> Iterator[list[tuple[Row, Row]]]:
+    """Of every completed rollout _COLUMNS and _NARROW, from the parts and then from the journal."""
     tail = [line for path in segments(layout, manifest) for _, line in scan(path)]
-    rows = [row for line in tail for found in rows_of(parse_line(line), ("rollouts",)) for row in found.rows]
-    narrow.append(to_arrow("rollouts", rows).select(["seq", *_NARROW]))
+    completed = completed_seqs(layout, manifest, tail)
+    rollouts, evidence = (
+        [pq.ParquetFile(layout.part(table, part.file)) for part in manifest.parts.get(table, ())]
+        for table in ("rollouts", "evidence")
+    )
 
-    def bodies() -> Iterator[list[Row]]:
+    def of_parts(files: list[pq.ParquetFile], columns: list[str]) -> Iterator[list[Row]]:
         for file in files:
             with file:
-                for batch in file.iter_batches(_ROWS, columns=_COLUMNS, use_threads=False):
-                    yield list(zip(*(batch[name].to_pylist() for name in _COLUMNS), strict=True))
+                for batch in file.iter_batches(_ROWS, columns=columns, use_threads=False):
+                    index, seq = (batch[name].to_numpy() for name in ("plan_index", "seq"))
+                    counting = batch.filter(pa.array(completed[index] == seq))
+                    yield list(zip(*(counting[name].to_pylist() for name in columns), strict=True))
+
+    def bodies() -> Iterator[list[tuple[Row, Row]]]:
+        # Both tables have been written in the same order, more or less: few rows of one wait for their other half.
+        narrow = (row for rows in of_parts(rollouts, ["plan_index", "seq", *_NARROW]) for row in rows)
+        waiting: dict[int, Row] = {}
+        for rows in of_parts(evidence, _COLUMNS):
+            for _, seq, *_ in rows:
+                while seq not in waiting:
+                    _, other, *found = next(narrow)
+                    waiting[other] = tuple(found)
+            yield [(row, waiting.pop(row[1])) for row in rows]
         for start in range(0, len(tail), _ROWS):
-            lines = map(parse_line, tail[start : start + _ROWS])
-            yield [row[2:] for line in lines for found in rows_of(line, ("evidence",)) for row in found.rows]
+            lines = [line for line in map(parse_line, tail[start : start + _ROWS]) if "record" in line]
+            yield [
+                (body[2:], (rollout["evidence_digest"], rollout["stop_reason"]))
+                for line in lines
+                if completed[(rollout := line["record"]["rollout"])["plan_index"]] == line["seq"]
+                for found in rows_of(line, ("evidence",))
+                for body in found.rows
+            ]
 
-    return completed, pa.concat_tables(narrow), bodies()
-
-
-def _positions(column: pa.ChunkedArray) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """Row by value, for a column of small whole numbers."""
-    values = column.to_numpy()
-    rows = np.zeros(int(values.max()) + 1 if len(values) else 0, dtype=np.int64)
-    rows[values] = np.arange(len(values))
-    return rows
-
-
-def _rows(table: pa.Table, positions: "np.ndarray[Any, np.dtype[np.int64]]") -> Iterator[Row]:
-    """Rows as tuples: one column at a time, which is several times as fast as a dict a row."""
-    return zip(*(column.to_pylist() for column in table.take(positions).columns), strict=True)
+    return bodies()
 
 
 def _unfolded(texts: list[Any], flags: list[str] | None, artifacts: Artifacts) -> list[Any]:

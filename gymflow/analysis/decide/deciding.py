@@ -82,7 +82,7 @@ def decide(store: Store, diagnosis: Diagnosis, choice: str, *, decided_by: str, 
 
 
 def _holds(diagnosis: Diagnosis, reader: RunReader) -> bool:
-    now = (current_set(reader), reader.planned(), reader.state().next_seq)
+    now = (current_set(reader), reader.planned(), reader.next_seq())
     return (diagnosis.verdict_set, diagnosis.rollouts, diagnosis.records) == now
 
 

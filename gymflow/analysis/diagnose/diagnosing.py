@@ -86,7 +86,7 @@ async def diagnose(
     """
     limits = limits or shipped_limits()
     reader = store.run(run_id)
-    records = reader.state().next_seq
+    records = reader.next_seq()
     before: Losses = {}
     if against is not None:
         earlier = store.run(against)

@@ -60,7 +60,7 @@ def examine(
     shipped = load_thresholds()
     limits = thresholds or shipped
     reader = store.run(run_id)
-    records = reader.state().next_seq
+    records = reader.next_seq()
     with facts(store, reader.run_id, verdict_set) as connection:
         connection.execute(_TABLES)
         results = [_run(connection, reader, check, limits) for check in checks()]
@@ -102,7 +102,7 @@ def current_report(store: Store, reader: RunReader, *, keep: bool = True) -> Hea
 def _current(report: HealthReport, reader: RunReader) -> bool:
     made_of = (report.verdict_set, report.rollouts, report.records)
     made_by = (report.thresholds, {check.check for check in report.checks})
-    return made_of == (current_set(reader), reader.planned(), reader.state().next_seq) and made_by == (
+    return made_of == (current_set(reader), reader.planned(), reader.next_seq()) and made_by == (
         load_thresholds().model_dump(),
         {check.name for check in checks()},
     )
