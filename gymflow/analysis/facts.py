@@ -11,8 +11,9 @@ from gymflow.errors import InputError
 from gymflow.registry import Registry
 from gymflow.runtime.components import verifier_parameters
 from gymflow.store import RunReader, Store, connect
+from gymflow.store.memory import release
 
-ROLLOUTS_AT_ONCE = 50_000
+ROLLOUTS_AT_ONCE = 25_000
 """Rollouts whose rows are joined together."""
 
 
@@ -23,7 +24,7 @@ def facts(store: Store, run_id: str, verdict_set: str | None = None) -> Iterator
     with connect(store.root, runs=[reader.run_id]) as connection:
         connection.execute("set preserve_insertion_order = false; set enable_progress_bar = false")
         # Memory that a query is done with goes back to the system at once, before Python code asks for its own.
-        connection.execute("set allocator_background_threads = true")
+        connection.execute("set allocator_background_threads = true; set allocator_flush_threshold = '1MB'")
         # A database of its own, since only one that is asked to packs what it holds in memory.
         connection.execute("attach ':memory:' as facts (compress)")
         connection.execute("create table facts.ranges (environment varchar, low double, high double)")
@@ -35,6 +36,7 @@ def facts(store: Store, run_id: str, verdict_set: str | None = None) -> Iterator
         for statement in duckdb.extract_statements(_sql("facts")):
             named = statement.named_parameters
             connection.execute(statement, {name: parameters[name] for name in named})
+            release(connection)
         _gather_rollouts(connection, reader.run_id, judged)
         _tell_who_extracts(connection, reader, judged)
         yield connection
@@ -49,6 +51,7 @@ def _gather_rollouts(connection: duckdb.DuckDBPyConnection, run_id: str, verdict
         into = "insert into facts.rollouts" if first else "create table facts.rollouts as"
         given = {"run_id": run_id, "verdict_set": verdict_set, "first": first, "end": first + ROLLOUTS_AT_ONCE}
         connection.execute(f"{into}\n{_sql('facts_rollouts')}", given)
+        release(connection)
 
 
 def _sql(name: str) -> str:

@@ -10,8 +10,8 @@ select
     count(*) filter (passed > 0 and passed < scored) as sometimes,
     count(*) filter (scored > 0 and passed = 0) as never,
     count(*) filter (scored = 0) as missing,
-    coalesce(list(task_id order by task_index) filter (passed > 0 and passed < scored), [])[:$examples] as sometimes_tasks,
-    coalesce(list(task_id order by task_index) filter (scored > 0 and passed = 0), [])[:$examples] as never_tasks
+    coalesce(arg_min(task_id, task_index, $examples) filter (passed > 0 and passed < scored), []) as sometimes_tasks,
+    coalesce(arg_min(task_id, task_index, $examples) filter (scored > 0 and passed = 0), []) as never_tasks
 from per_task
 group by environment, agent
 order by environment, agent

@@ -1,13 +1,13 @@
 -- Every citation beside what stands at its place, read from the store's own views and not from what the rules read.
--- Parameters: $run_id, $verdict_set.
-create table facts.checked as
-with placed as (
+-- A slice of facts.citations: joins hold no more. Parameters: $run_id, $verdict_set, $first and $end (rows of it, from and to before).
+with slice as (select * from facts.citations where rowid >= $first and rowid < $end),
+placed as (
     select
         *, split_part(locator, '/', 1) as part, split_part(locator, '/', -1) as field,
         try_cast(split_part(locator, '/', 2) as bigint) as first, try_cast(split_part(locator, '/', 4) as bigint) as second
-    from facts.citations
+    from slice
 ),
-needed as (select distinct cited from facts.citations),
+needed as (select distinct cited from slice),
 called as (
     select rollout_id, call, finish_reason, status, output from model_calls
     where run_id = $run_id and (rollout_id, call) in (select (cited, first) from placed where part = 'calls')

@@ -32,6 +32,7 @@ from gymflow.contracts.diagnosis import (
 )
 from gymflow.metrics.summaries import rows
 from gymflow.store import RunReader, Store
+from gymflow.store.memory import release
 
 REPORT, LIST = "diagnosis.json", "labels"
 SHOWN = 5
@@ -181,12 +182,15 @@ def _find_loops(connection: duckdb.DuckDBPyConnection, reader: RunReader, limits
     connection.register("_loops", pa.table(arrays, ["rollout_id", "call", "unit"]))
     connection.execute("create table facts.loops as select * from _loops")
     connection.unregister("_loops")
+    release(connection)
 
 
 def _query(connection: duckdb.DuckDBPyConnection, name: str, limits: Limits) -> list[dict[str, Any]]:
     text = files(__package__).joinpath(f"{name}.sql").read_text()
     [statement] = duckdb.extract_statements(text)
-    return rows(connection, text, {key: getattr(limits, key) for key in statement.named_parameters})
+    found = rows(connection, text, {key: getattr(limits, key) for key in statement.named_parameters})
+    release(connection)
+    return found
 
 
 def _funnel(row: dict[str, Any]) -> Funnel:

@@ -11,6 +11,7 @@ import duckdb
 from gymflow.analysis.diagnose.citations import check_citations
 from gymflow.analysis.diagnose.limits import Limits
 from gymflow.contracts.diagnosis import Intervention, RootCause
+from gymflow.store.memory import release
 
 _FIELD = re.compile(r"-- (root_cause|intervention|rank): (.+)")
 
@@ -25,7 +26,7 @@ _UNANIMOUS = """
 create table facts.unanimous as
 with agreed as (
     select task_index, any_value(task_key) as task_key, environment, agent, any_value(extracted_answer) as answer,
-           bool_or(passed) as solved
+           bool_or(passed) as solved, count(*) as repeats
     from facts.rollouts
     where outcome = 'scored'
     group by task_index, environment, agent
@@ -122,18 +123,22 @@ def apply_rules(connection: duckdb.DuckDBPyConnection, run_id: str, verdict_set:
     suspects = files(__package__).joinpath("suspects.sql").read_text()
     for statement in duckdb.extract_statements(suspects):
         _execute(connection, statement.query, values)
+    connection.execute("checkpoint facts")
 
 
 def settle(connection: duckdb.DuckDBPyConnection, run_id: str, verdict_set: str | None) -> None:
-    """Check what was cited (`facts.checked`) and give each rollout its label (`facts.labels`: rollout_id, cause). A rule speaks of
+    """Check what was cited (`facts.checked`, instead of `facts.citations`) and give each rollout its label (`facts.labels`: rollout_id, cause). A rule speaks of
     a rollout only if everything that it cites for it holds."""
     check_citations(connection, run_id, verdict_set)
+    connection.execute("drop table facts.citations")
     connection.execute(_LABELS)
+    release(connection)
 
 
 def _execute(connection: duckdb.DuckDBPyConnection, query: str, values: dict[str, object]) -> None:
     [statement] = duckdb.extract_statements(query)
     connection.execute(statement, {name: values[name] for name in statement.named_parameters})
+    release(connection)
 
 
 def _parsed(cause: str, text: str) -> Rule:

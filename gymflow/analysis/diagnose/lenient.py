@@ -14,6 +14,7 @@ from gymflow.runtime.concurrency import spread
 from gymflow.runtime.rejudging import NOT_RERUN
 from gymflow.runtime.scoring import score
 from gymflow.store import RunReader, StoredRollout
+from gymflow.store.memory import release
 
 AT_ONCE = 64
 TASKS_KEPT = 4_000
@@ -45,7 +46,7 @@ async def score_leniently(connection: duckdb.DuckDBPyConnection, reader: RunRead
     finally:
         for environment in environments.values():
             await environment.verifier.close()
-        pa.default_memory_pool().release_unused()  # what the evidence was read into, before DuckDB asks for its own
+        release(connection)
 
 
 def _failing(connection: duckdb.DuckDBPyConnection, environments: list[str]) -> "np.ndarray[Any, np.dtype[np.bool_]]":

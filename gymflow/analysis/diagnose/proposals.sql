@@ -1,7 +1,7 @@
 -- For each intervention the rollouts that speak for it, and the score if all of them had the top reward (upper bound of the gain).
 -- A labelled rollout without a reward would get one; a task that has none yet would then count.
 with labelled as (
-    select f.*, r.cause, r.intervention
+    select f.rollout_id, f.plan_index, f.environment, f.agent, f.task_index, f.reward, r.cause, r.intervention
     from facts.labels l
     join facts.rules r using (cause)
     join facts.rollouts f on f.rollout_id = l.rollout_id
@@ -35,7 +35,7 @@ kinds as (
 select
     intervention, environment, agent, count(*) as rollouts, count(distinct task_index) as tasks,
     any_value(kinds.causes) as causes, any_value(w.then - s.now) as gain,
-    list(rollout_id order by plan_index)[:$examples] as supported_by
+    arg_min(rollout_id, plan_index, $examples) as supported_by
 from labelled
 join kinds using (environment, agent, intervention)
 join would_be w using (environment, agent, intervention)

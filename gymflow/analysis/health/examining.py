@@ -13,6 +13,7 @@ from gymflow.analysis.listing import read_head, write_listing
 from gymflow.contracts.finding import Finding
 from gymflow.contracts.health import CheckResult, HealthReport
 from gymflow.store import RunReader, Store
+from gymflow.store.memory import release
 
 EXAMPLES = 3
 REPORT, LIST = "health.json", "findings"
@@ -124,6 +125,7 @@ def _run(connection: duckdb.DuckDBPyConnection, reader: RunReader, check: Check,
         check.name,
     )
     evaluated, not_applicable, unobserved = _coverage(connection, check) if check.scope == "rollout" else (0, 0, 0)
+    release(connection)
     return CheckResult(
         check=check.name,
         severity=check.severity,

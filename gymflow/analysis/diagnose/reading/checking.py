@@ -22,7 +22,7 @@ _JUDGED = re.compile(
 )
 _CITATION = "insert into facts.citations values (?, ?, 0, ?, ?, ?)"
 _TABLES = """
-create schema facts;
+attach ':memory:' as facts;
 create table facts.citations (
     rollout_id varchar, cause varchar, rank bigint, cited varchar, locator varchar, shown varchar
 );
