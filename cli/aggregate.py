@@ -21,7 +21,7 @@ def aggregate_runs(runs: list[str], *, into: str, store: str | None, inline: boo
         from flows.aggregate import aggregate
 
         try:
-            asyncio.run(aggregate(runs, into, str(place.root)))
+            asyncio.run(aggregate(runs, into, place.address))
         except RunIncomplete as error:
             incomplete = error
     report = MergeReport.model_validate_json((place.layout.run(into).reports / "merge.json").read_bytes())

@@ -7,7 +7,11 @@ import typer
 
 Run = Annotated[str, typer.Argument(help="Run id, a unique beginning of one, or latest.")]
 Store = Annotated[
-    str | None, typer.Option(metavar="PATH", help="The store; default $GYMFLOW_STORE, else ./gymflow-store.")
+    str | None,
+    typer.Option(
+        metavar="PATH|URL",
+        help="The store: a folder, or s3://bucket/prefix; default $GYMFLOW_STORE, else ./gymflow-store.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Inline = Annotated[bool, typer.Option("--inline", help="Run here, even if a Prefect server is configured.")]

@@ -6,10 +6,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 
 from flows.server import running_server
+from gymflow.errors import InputError
 from gymflow.paths import data_dir, store_root
+from gymflow.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,14 @@ class Check:
     detail: str
 
 
+def _store() -> Check:
+    try:
+        store = Store(store_root())
+        return Check("store", True, f"{store.address} ({len(store.run_ids())} runs)")
+    except InputError as error:
+        return Check("store", False, str(error))
+
+
 def checks() -> Iterator[Check]:
     """All checks, cheapest first."""
     yield Check("python", sys.version_info >= (3, 11), platform.python_version())
@@ -28,9 +37,7 @@ def checks() -> Iterator[Check]:
         yield Check(distribution, True, version(distribution))
     weights = data_dir() / "embedded" / "model.safetensors"
     yield Check("embedded model", weights.is_file(), str(weights))
-    store = Path(store_root())
-    runs = len(list((store / "runs").glob("*/run.json"))) if store.is_dir() else 0
-    yield Check("store", True, f"{store.resolve()} ({runs} runs)")
+    yield _store()
     server = running_server()
     yield Check(
         "prefect server",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from gymflow.contracts.report import TaskLine
 from gymflow.errors import InputError
 from gymflow.metrics.summaries import repeat_lines, task_lines
-from gymflow.paths import store_root
+from gymflow.paths import absolute_store_root, store_root
 from gymflow.store import RunReader, Store
 from gymflow.suggest import did_you_mean
 
@@ -16,7 +16,7 @@ def existing_store(given: str | None) -> Store:
     store = Store(store_root(given))
     if not store.layout.runs.is_dir():
         raise InputError(
-            f"there is no store at {store.root}; name it with --store or GYMFLOW_STORE, or make one with `gym eval run`"
+            f"there is no store at {store.address}; name it with --store or GYMFLOW_STORE, or make one with `gym eval run`"
         )
     return store
 
@@ -27,14 +27,14 @@ def run_and_task(store: Store, given: str, task: str | None) -> tuple[RunReader,
         return store.run(given), task
     except InputError:
         run_id, _, number = given.rpartition("-")
-        if task is not None or not number.isdecimal() or not store.layout.run(run_id).document.is_file():
+        if task is not None or not number.isdecimal() or not store.holds(run_id):
             raise
         return store.run(run_id), given
 
 
 def store_option(store: Store) -> str:
     """How a command has to name the store."""
-    return "" if store.root == Store(store_root()).root else f" --store {shlex.quote(str(store.root))}"
+    return "" if store.address == absolute_store_root() else f" --store {shlex.quote(store.address)}"
 
 
 def verdict_set(reader: RunReader, given: str | None) -> str | None:

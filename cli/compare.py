@@ -34,7 +34,7 @@ def compare_runs(
         from flows.compare import compare
 
         try:
-            report = asyncio.run(compare(base, candidates, by, gates, gates_file, effect, verdicts, str(place.root)))
+            report = asyncio.run(compare(base, candidates, by, gates, gates_file, effect, verdicts, place.address))
         except GateFailed as error:
             failed = error
             report = _stored(place, base, (candidates or [base])[0])

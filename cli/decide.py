@@ -38,7 +38,7 @@ def decide_run(
         if choose is None or reason is None:
             choose, reason = _ask(place, run_id, choose, reason)
         by = decided_by or getpass.getuser()
-        decision: Decision = asyncio.run(decide(run_id, choose, by, reason, str(place.root)))
+        decision: Decision = asyncio.run(decide(run_id, choose, by, reason, place.address))
     if json:
         print_json(decision.model_dump(mode="json"))
         return

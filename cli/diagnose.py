@@ -23,7 +23,7 @@ def diagnose_run(
     with recording(inline):
         from flows.diagnose import diagnose
 
-        diagnosis: Diagnosis = asyncio.run(diagnose(run_id, earlier, str(place.root), reader))
+        diagnosis: Diagnosis = asyncio.run(diagnose(run_id, earlier, place.address, reader))
     if json:
         print_json(diagnosis.model_dump(mode="json"))
     else:

@@ -41,7 +41,7 @@ def check_run(
         from flows.health import health
 
         try:
-            held = asyncio.run(health(run_id, earlier, fail_on, limits, str(place.root)))
+            held = asyncio.run(health(run_id, earlier, fail_on, limits, place.address))
         except GateFailed as error:
             failed, held = error, error.held
     report, before = held.report, held.before

@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 
 from gymflow import __version__
 from gymflow.errors import GateFailed, InputError, RunIncomplete
+from gymflow.store.remote import settle
 
 COMMANDS = {
     "list": ("cli.discover", "List environments, benchmarks, harnesses, verifiers, models or sandboxes."),
@@ -74,7 +75,28 @@ def gym(version: Annotated[bool, typer.Option("--version", help="Show the versio
 
 
 def main() -> None:
-    """Run the command and turn what it raises into an exit code and at most one message."""
+    """Run the command, and see that what it wrote is where its store is."""
+    try:
+        _command()
+    except SystemExit as ended:
+        _settle(ended.code)
+        raise
+    _settle(None)
+
+
+def _settle(code: object) -> None:
+    """Upload what a store on a bucket lacks yet. Exits with 3 where that fails and the command did not."""
+    try:
+        for line in settle():
+            typer.echo(f"gym: {line}", err=True)
+    except RunIncomplete as error:
+        typer.echo(f"gym: {error}", err=True)
+        if not code:
+            sys.exit(EXIT_INCOMPLETE)
+
+
+def _command() -> None:
+    """Turn what a command raises into an exit code and at most one message."""
     signal.signal(signal.SIGINT, _interrupted)
     logging.basicConfig(format="gym: %(message)s", level=logging.WARNING)
     for handler in logging.getLogger().handlers:

@@ -30,7 +30,7 @@ def profile_runs(
         from flows.profile import profile
 
         for reader, one in zip(readers, chosen, strict=True):
-            reports.append(asyncio.run(profile(reader.run_id, one, by, k, plots, str(place.root))))
+            reports.append(asyncio.run(profile(reader.run_id, one, by, k, plots, place.address)))
     if json:
         print_json([report.model_dump(mode="json") for report in reports])
         return

@@ -15,7 +15,7 @@ def report_run(run: str, *, output: Path | None, store: str | None, inline: bool
     with recording(inline):
         from flows.report import report
 
-        written = asyncio.run(report(run_id, str(output.absolute()) if output else None, str(place.root)))
+        written = asyncio.run(report(run_id, str(output.absolute()) if output else None, place.address))
     size = written.stat().st_size
     if json:
         print_json({"run_id": run_id, "path": str(written), "bytes": size})

@@ -45,7 +45,7 @@ def reverify_run(
                 report: Reverification = await reverify(
                     run_id,
                     parameters,
-                    str(place.root),
+                    place.address,
                     verifier=verifier,
                     judge=judge,
                     failed_only=failed_only,

@@ -1,7 +1,6 @@
 """`gym up`, `gym down`, `gym doctor`: the local Prefect server, and what works on this machine."""
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,7 +16,9 @@ DEFAULT_PORT = 4200
 @app.command("up")
 def up(
     port: Annotated[int, typer.Option(min=1024, max=65535, help="Port on loopback.")] = DEFAULT_PORT,
-    store: Annotated[str | None, typer.Option(metavar="PATH", help="The store that its deployments write to.")] = None,
+    store: Annotated[
+        str | None, typer.Option(metavar="PATH|URL", help="The store that its deployments write to.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Start a Prefect server with its UI on loopback, register the deployments, and start a worker for them.
@@ -25,10 +26,10 @@ def up(
     From then on every `gym eval` command that works on rollouts is a flow run there, until `gym down`.
     """
     from flows.server import start
-    from gymflow.paths import store_root
+    from gymflow.paths import absolute_store_root
 
     typer.echo("starting the server and a worker (up to a minute the first time) …", err=True)
-    server = start(Path(store_root(store)), port)
+    server = start(absolute_store_root(store), port)
     if json:
         print_json({"ui": server.ui_url, "api": server.api_url, "store": server.store})
         return

@@ -70,7 +70,7 @@ def healthy(api_url: str) -> bool:
         return False
 
 
-def start(store: Path, port: int) -> LocalServer:
+def start(store: str, port: int) -> LocalServer:
     """Start server and worker, register the deployments, and write the state file. Returns when all answer."""
     if (running := running_server()) is not None:
         return running
@@ -86,7 +86,7 @@ def start(store: Path, port: int) -> LocalServer:
             "PREFECT_HOME": str(home / "prefect"),
             "PREFECT_API_URL": url,
             "PREFECT_SERVER_UI_API_URL": url,
-            "GYMFLOW_STORE": str(store.resolve()),
+            "GYMFLOW_STORE": store,
         }
     )
     server_log = home / "server.log"
@@ -95,7 +95,7 @@ def start(store: Path, port: int) -> LocalServer:
     _prefect(["work-pool", "create", POOL, "--type", "process", "--overwrite"], environment)
     deploy(environment)
     worker = _spawn(["worker", "start", "--pool", POOL, "--name", "local"], environment, home / "worker.log")
-    state = LocalServer(url, server.pid, worker.pid, str(store.resolve()))
+    state = LocalServer(url, server.pid, worker.pid, store)
     (home / "server.json").write_text(json.dumps(asdict(state)))
     return state
 

@@ -22,3 +22,9 @@ def data_dir() -> Path:
 def store_root(given: str | Path | None = None) -> str:
     """The store to use: the given one, else `$GYMFLOW_STORE`, else `./gymflow-store`."""
     return str(given or os.environ.get("GYMFLOW_STORE") or "gymflow-store")
+
+
+def absolute_store_root(given: str | Path | None = None) -> str:
+    """The same for a process in another folder; a URL is what it is."""
+    root = store_root(given)
+    return root.rstrip("/") if "://" in root else str(Path(root).expanduser().absolute())

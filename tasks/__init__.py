@@ -5,11 +5,15 @@ flow runs the same way with and without a server. With `GYMFLOW_INLINE=1` Prefec
 imported: a command that has no server to record on sets it.
 """
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from functools import update_wrapper
+from contextlib import suppress
+from functools import update_wrapper, wraps
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from gymflow.errors import RunIncomplete
+from gymflow.store.remote import settle
 from tasks import secrets as secrets  # so that `${prefect:…}` is known
 
 P = ParamSpec("P")
@@ -64,14 +68,25 @@ def step(
 
 def flow(**options: Any) -> Callable[[Callable[P, Awaitable[R]]], Any]:
     """Turn a coroutine function into a Prefect flow; inline it stays what it is. Results are not persisted: the store is the
-    record."""
+    record, and what a flow run wrote is where the store is when it ends, also on a bucket."""
 
     def wrap(function: Callable[P, Awaitable[R]]) -> Any:
         if INLINE:
             return function
         from prefect import flow as prefect_flow
 
-        return prefect_flow(persist_result=False, **options)(function)
+        @wraps(function)
+        async def settled(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                result = await function(*args, **kwargs)
+            except Exception:
+                with suppress(RunIncomplete):
+                    await asyncio.to_thread(settle)
+                raise
+            await asyncio.to_thread(settle)
+            return result
+
+        return prefect_flow(persist_result=False, **options)(settled)
 
     return wrap
 

@@ -87,7 +87,7 @@ def reverification(store: Store, done: Rescored, labels: str | None = None) -> R
     report = Reverification(
         run_id=done.run_id,
         name=document.name,
-        store=str(store.root),
+        store=store.address,
         old_set=done.previous,
         new_set=done.verdict_set,
         unchanged=done.previous == done.verdict_set and done.scored == 0,

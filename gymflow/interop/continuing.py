@@ -16,16 +16,16 @@ def created_or_continued(
     InputError where the run's id is taken by another run, or by a whole import of this file.
     """
     run_id = document.run_id
-    if not store.layout.run(run_id).document.exists():
+    if not store.holds(run_id):
         store.create_run(document, tasks, plan)
         return frozenset()
     reader = store.run(run_id)
     begun = [row.rollout_key for row in reader.plan()]
     if reader.document.fingerprint != document.fingerprint or begun != [row.rollout_key for row in plan]:
         raise InputError(
-            f"run {run_id} exists already in {store.root}, and not from this file; choose another --run-id"
+            f"run {run_id} exists already in {store.address}, and not from this file; choose another --run-id"
         )
     held = frozenset(reader.completed())
     if len(held) == len(begun):
-        raise InputError(f"run {run_id} exists already in {store.root}, and holds the whole file")
+        raise InputError(f"run {run_id} exists already in {store.address}, and holds the whole file")
     return held

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from importlib.resources import files
-from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -50,7 +49,7 @@ def _profile(
         report = Profile(
             run_id=run_id,
             name=reader.document.name,
-            store=str(Path(store.root)),
+            store=store.address,
             verdict_set=chosen,
             confidence=options.confidence,
             seed=options.seed,

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from importlib.resources import files
-from pathlib import Path
 
 from gymflow.contracts.report import Failures, Scorecard, ScoreLine
 from gymflow.metrics.estimators import pass_at_k_of
@@ -52,9 +51,7 @@ def scorecard(store: Store, run_id: str, verdict_set: str | None = None, k: tupl
                 failures=sorted(kinds[key], key=lambda one: (-one.rollouts, one.kind)),
             )
         )
-    return Scorecard(
-        run_id=run_id, name=reader.document.name, store=str(Path(store.root)), verdict_set=chosen, lines=lines
-    )
+    return Scorecard(run_id=run_id, name=reader.document.name, store=store.address, verdict_set=chosen, lines=lines)
 
 
 def _pass_at(quality: Quality, k: tuple[int, ...]) -> dict[int, float]:

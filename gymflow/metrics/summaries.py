@@ -21,7 +21,7 @@ def run_summaries(store: Store) -> list[RunSummary]:
         lines = defaultdict(list)
         for row in rows(connection, _sql("runs"), {}):
             lines[row["run_id"]].append(row)
-    return [_summary(document, store.run(document.run_id), lines[document.run_id]) for document in documents]
+    return [_summary(document, store.reader(document.run_id), lines[document.run_id]) for document in documents]
 
 
 def task_lines(store: Store, run_id: str, verdict_set: str | None) -> list[TaskLine]:

@@ -1,5 +1,6 @@
 """Making a run, or making sure that an existing one may go on."""
 
+import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -62,10 +63,11 @@ async def prepare(
     require_references(config)
     require_prices(config, gateway)
     await gateway.preflight()
-    if store.layout.run(run_id).document.exists():
+    if store.holds(run_id):
         # Held, so that a run which another process works on is not changed under it.
         lease = Lease(store.layout.run(run_id).lease, run_id)
         try:
+            await asyncio.to_thread(lease.claim)
             _tie(store, run_id, tested)
             return _extend(store, run_id, config, planner, accept_drift)
         finally:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gymflow.errors import InputError
 from gymflow.store.files import Files
+from gymflow.store.remote import mirror_of
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -35,6 +36,9 @@ class Artifacts:
     def read(self, digest: str) -> bytes:
         """The bytes. Raises InputError where the store lacks them."""
         try:
-            return self.path(digest).read_bytes()
+            path = self.path(digest)
+            if not path.exists() and (mirror := mirror_of(path)) is not None:
+                mirror.shared.fetch(path)
+            return path.read_bytes()
         except FileNotFoundError:
             raise InputError(f"artifact {digest} is missing in {self._folder}") from None

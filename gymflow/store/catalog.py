@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 import socket
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from gymflow.contracts.plan import PlannedRollout, PlannedTask
@@ -20,6 +20,7 @@ from gymflow.store.judgements import Judgements
 from gymflow.store.layout import StoreLayout, check_run_id
 from gymflow.store.manifest import RunManifest, read_document, write_manifest
 from gymflow.store.reader import RunReader
+from gymflow.store.remote import Depth, mirror_of
 from gymflow.store.writer import RunWriter
 from gymflow.suggest import did_you_mean
 
@@ -32,6 +33,7 @@ class Store:
     def __init__(self, root: str | Path, *, files: Files | None = None) -> None:
         self.layout = StoreLayout(local_root(root))
         self._files = files or Files()
+        self._mirror = mirror_of(self.layout.runs)
         self.artifacts = Artifacts(self.layout.artifacts, self._files)
         self.judgements = Judgements(self.layout.judgements, self._files)
 
@@ -40,12 +42,17 @@ class Store:
         """The store's folder."""
         return self.layout.root
 
+    @property
+    def address(self) -> str:
+        """How a command names the store: its folder, or its URL."""
+        return str(self.root) if self._mirror is None else self._mirror.bucket.url
+
     def create_run(self, document: RunDocument, tasks: Iterable[PlannedTask], plan: Iterable[PlannedRollout]) -> None:
         """Put a run with its plan in place in one step: a crash before that leaves no run. Raises InputError where it exists."""
         run_id = check_run_id(document.run_id)
         target = self.layout.run(run_id)
-        if target.document.exists():
-            raise InputError(f"run {run_id} exists already in {self.root}; resume it or choose another id.")
+        if self.holds(run_id):
+            raise InputError(f"run {run_id} exists already in {self.address}; resume it or choose another id.")
         draft = self.layout.run(f".new-{run_id}.{socket.gethostname()}.{os.getpid()}")
         try:
             self._files.make_folder(self.layout.runs)
@@ -57,9 +64,15 @@ class Store:
             self._files.replace(draft.document, document.model_dump_json(indent=1).encode())
             self._set_aside(target.folder)
             self._files.rename(draft.folder, target.folder)
+            self.made(run_id)
         except OSError as error:
             shutil.rmtree(draft.folder, ignore_errors=True)
             raise InputError(f"{target.folder}: the run could not be created: {error.strerror or error}.") from error
+
+    def made(self, run_id: str) -> None:
+        """Have a run that was put in place here uploaded, where the store is on a bucket."""
+        if self._mirror is not None:
+            self._mirror.note(run_id)
 
     def update_run(self, document: RunDocument) -> None:
         """Replace `run.json`, as a resume does that changes the selection or accepts a drift. Hold the writer meanwhile."""
@@ -69,10 +82,23 @@ class Store:
         """Append planned tasks and rollouts to a run, as a resume does whose repeats or selection grow."""
         plans.extend_plan(self.layout.run(run_id), run_id, tasks, plan, self._files)
 
+    def holds(self, run_id: str) -> bool:
+        """Whether there is a run of this full id."""
+        if self._mirror is not None and run_id in self._mirror.runs():
+            self._fetch(run_id, Depth.ALL)
+        return self.layout.run(run_id).document.exists()
+
+    def run_ids(self) -> list[str]:
+        """The names of all runs."""
+        here = self._ids_here()
+        return here if self._mirror is None else sorted({*here, *self._mirror.runs()})
+
     def runs(self) -> list[RunDocument]:
         """All runs, newest first. One whose files are damaged is left out with a warning."""
         found = []
-        for run_id in self._ids():
+        if self._mirror is not None:
+            self._mirror.fetch_all(self.run_ids(), Depth.HEAD)
+        for run_id in self.run_ids():
             try:
                 found.append(self.document(run_id))
             except InputError as error:
@@ -81,18 +107,32 @@ class Store:
 
     def document(self, run_id: str) -> RunDocument:
         """`run.json` of a run by its full id. Raises InputError where the run's files are damaged."""
-        require_intact(self.layout.run(run_id))
+        if self._mirror is None:
+            require_intact(self.layout.run(run_id))
+        self._fetch(run_id, Depth.HEAD)
         return read_document(self.layout.run(run_id))
+
+    def fetch_rows(self, run_ids: Collection[str]) -> None:
+        """Have here what the narrow views of some runs are of, where the store is on a bucket. Raises InputError where a run's
+        files are damaged."""
+        if self._mirror is not None:
+            self._mirror.fetch_all(run_ids, Depth.ROWS)
+            for run_id in run_ids:
+                require_intact(self.layout.run(run_id))
+
+    def reader(self, run_id: str) -> RunReader:
+        """Read of a run, by its full id, what is here of it."""
+        return RunReader(self.layout.run(run_id), run_id, self.artifacts)
 
     def resolve_run_id(self, name: str) -> str:
         """The run id meant by a full id, a unique beginning of one, or `latest`. Raises InputError with a proposal."""
-        known = self._ids()
+        known = self.run_ids()
         if name in known:
             return name
         if name == "latest":
             if runs := self.runs():
                 return runs[0].run_id
-            raise InputError(f"there is no run in {self.root}.")
+            raise InputError(f"there is no run in {self.address}.")
         matching = [run_id for run_id in known if run_id.startswith(name)] if name else []
         if len(matching) == 1:
             return matching[0]
@@ -100,22 +140,33 @@ class Store:
             raise InputError(
                 f"run {name!r} is the beginning of {len(matching)} runs: {', '.join(sorted(matching)[:5])}."
             )
-        raise InputError(f"no run {name!r} in {self.root}; {did_you_mean(name, known)}")
+        raise InputError(f"no run {name!r} in {self.address}; {did_you_mean(name, known)}")
 
     def run(self, name: str) -> RunReader:
         """Read a run by its name, see `resolve_run_id`. Raises InputError where its files are damaged."""
         run_id = self.resolve_run_id(name)
+        self._fetch(run_id, Depth.ALL)
         require_intact(self.layout.run(run_id))
-        return RunReader(self.layout.run(run_id), run_id, self.artifacts)
+        return self.reader(run_id)
 
     def writer(self, run_id: str) -> RunWriter:
         """The writer of a run, by its full id: `async with store.writer(run_id) as writer`. Raises RunLocked on entering where
         another process has it."""
-        if run_id not in self._ids():
-            raise InputError(f"no run {run_id!r} in {self.root}; {did_you_mean(run_id, self._ids())}")
+        if run_id not in self.run_ids():
+            raise InputError(f"no run {run_id!r} in {self.address}; {did_you_mean(run_id, self.run_ids())}")
+        self._fetch(run_id, Depth.ALL)
         return RunWriter(self.layout.run(run_id), run_id, self.artifacts, self._files)
 
+    def _fetch(self, run_id: str, depth: Depth) -> None:
+        """Have what is newer in the bucket, where the store is on one."""
+        if self._mirror is not None:
+            self._mirror.fetch(run_id, depth)
+
     def _ids(self) -> list[str]:
+        here = self._ids_here()
+        return here if self._mirror is None else sorted({*here, *self._mirror.runs()})
+
+    def _ids_here(self) -> list[str]:
         with contextlib.suppress(FileNotFoundError):
             return [
                 entry.name

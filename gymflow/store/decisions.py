@@ -43,4 +43,4 @@ def find_decision(store: Store, name: str) -> Decision:
         return known[matching[0]]
     if matching:
         raise InputError(f"decision {name!r} is the beginning of {len(matching)}: {', '.join(sorted(matching)[:5])}")
-    raise InputError(f"no decision {name!r} in {store.root}; {did_you_mean(name, known)}")
+    raise InputError(f"no decision {name!r} in {store.address}; {did_you_mean(name, known)}")

@@ -1,7 +1,7 @@
 """The store's file operations, all in one place: what has to be durable is durable when the call returns.
 
-Everything that changes a store goes through a `Files`, so that tests can fail or kill at the n-th operation, and so that a
-store elsewhere than in a folder would change this module alone.
+Everything that changes a store goes through a `Files`, so that tests can fail or kill at the n-th operation. A store on a bucket
+is such a folder, too, which `gymflow.store.remote` keeps equal with the bucket.
 """
 
 import errno
@@ -14,11 +14,16 @@ from gymflow.errors import DiskRefused, InputError
 
 
 def local_root(root: str | Path) -> Path:
-    """The folder of a store. Raises InputError for a URL: stores on object storage are not built."""
+    """The folder of a store; of one on S3 its working folder. Raises InputError where the bucket cannot be read, and for any
+    other URL."""
     text = str(root)
+    if text.startswith("s3://"):
+        from gymflow.store.remote import working_folder
+
+        return working_folder(text)
     scheme, separator, _ = text.partition("://")
     if separator and scheme != "file":
-        raise InputError(f"store {text!r}: a store on {scheme}:// is not supported yet; use a folder")
+        raise InputError(f"store {text!r}: a store on {scheme}:// is not supported; use a folder or s3://bucket/prefix")
     return Path(text.removeprefix("file://")).expanduser().absolute()
 
 

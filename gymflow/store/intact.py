@@ -7,6 +7,7 @@ from pathlib import Path
 from gymflow.errors import InputError
 from gymflow.store.layout import RunLayout
 from gymflow.store.manifest import RunManifest
+from gymflow.store.remote import away
 from gymflow.store.state import consistent
 
 _MAGIC = b"PAR1"
@@ -19,8 +20,10 @@ def require_intact(layout: RunLayout) -> None:
 
     def check(manifest: RunManifest) -> None:
         parts = (layout.part(table, part.file) for table, parts in manifest.parts.items() for part in parts)
-        for path in (layout.plan, layout.tasks, *parts):
-            if not _whole(path):
+        paths = [layout.plan, layout.tasks, *parts]
+        elsewhere = away(paths)
+        for path in paths:
+            if path not in elsewhere and not _whole(path):
                 raise InputError(
                     f"{path}: damaged, not a whole Parquet file; restore it from a backup, or move {layout.folder} away"
                 )

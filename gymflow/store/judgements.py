@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from gymflow.contracts.trajectory import ModelCall
 from gymflow.store.encoding import dumps
 from gymflow.store.files import Files
+from gymflow.store.remote import mirror_of
 
 NEVER_KEPT = ("content_filter", "refusal", "length")
 """Finish reasons of answers that are no answers: another attempt may give one."""
@@ -22,8 +23,11 @@ class Judgements:
 
     def find(self, key: str) -> ModelCall | None:
         """The call that answered a question; None where none is kept. A file that cannot be read counts as none."""
+        path = self._path(key)
+        if not path.exists() and (mirror := mirror_of(path)) is not None:
+            mirror.shared.fetch(path)
         try:
-            return ModelCall.model_validate(orjson.loads(self._path(key).read_bytes()))
+            return ModelCall.model_validate(orjson.loads(path.read_bytes()))
         except (FileNotFoundError, orjson.JSONDecodeError, ValidationError):
             return None
 

@@ -4,6 +4,7 @@ The lock is the operating system's (`flock`), so it ends with its owner however 
 says who that is.
 """
 
+import asyncio
 import fcntl
 import os
 import socket
@@ -11,10 +12,15 @@ import time
 import weakref
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 
 from gymflow.errors import InputError, RunLocked
+from gymflow.store.remote import mirror_of
+
+if TYPE_CHECKING:
+    from gymflow.store.remote.mirror import Upload
 
 _held: "weakref.WeakSet[Lease]" = weakref.WeakSet()
 
@@ -25,6 +31,8 @@ class Lease:
 
     def __init__(self, path: Path, run_id: str) -> None:
         self._path = path
+        self._run_id = run_id
+        self._upload: Upload | None = None
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -54,18 +62,33 @@ class Lease:
         except FileNotFoundError:
             return False
 
+    def claim(self) -> None:
+        """Hold it on all machines, where the store is on a bucket, and upload what is written from now on; this asks the bucket,
+        so a thread should. Raises RunLocked, naming the owner, where another machine holds it."""
+        if (mirror := mirror_of(self._path)) is not None:
+            self._upload = mirror.claim(self._run_id)
+            if self._descriptor < 0:  # released meanwhile, by another thread
+                self._upload.stop()
+
+    async def uploaded(self) -> None:
+        """Wait until the last upload after `release` has been made or has failed."""
+        if self._upload is not None:
+            await asyncio.to_thread(self._upload.end)
+
     def release(self, *, remove: bool = False) -> None:
-        """Idempotent. `remove` takes the file away with it."""
+        """Idempotent. `remove` takes the file away with it. What is not uploaded yet goes on its way."""
         if remove and self._descriptor >= 0:
             self._path.unlink(missing_ok=True)
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+        if self._upload is not None:
+            self._upload.stop()
         _held.discard(self)
 
 
 def held(path: Path) -> bool:
-    """Whether some process writes the run now."""
+    """Whether some process of this machine writes the run now."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -77,6 +100,14 @@ def held(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def being_written(path: Path) -> bool:
+    """Whether some process writes the run now, wherever it is."""
+    if held(path):
+        return True
+    mirror = mirror_of(path)
+    return mirror is not None and mirror.claimed(path.parent.name)
 
 
 def _describe(owner: bytes) -> str:
@@ -91,6 +122,7 @@ def _describe(owner: bytes) -> str:
 def _let_go_in_child() -> None:
     # A lock belongs to all who share the descriptor: a forked worker that outlives its parent must not keep it.
     for lease in list(_held):
+        lease._upload = None  # its threads are the parent's
         lease.release()
 
 

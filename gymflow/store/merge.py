@@ -62,15 +62,18 @@ def merge_runs(store: Store, runs: Sequence[str], into: str, files: Files | None
 
 def _merged(store: Store, documents: list[RunDocument], into: str, files: Files) -> MergeReport:
     target = store.layout.run(into)
-    lease = Lease(target.lease, into) if target.document.exists() else None
+    lease = Lease(target.lease, into) if store.holds(into) else None
     draft = store.layout.run(f".new-{into}.merge")
     shutil.rmtree(draft.folder, ignore_errors=True)
     try:
+        if lease is not None:
+            lease.claim()
         files.make_folder(draft.journal)
         report = _write(store, documents, into, draft, files)
         if lease is None and target.document.exists():
             raise InputError(f"run {into} was created meanwhile; merge into a run id that is not taken")
         _replace(target, draft, files)
+        store.made(into)
     except OSError as error:
         raise InputError(f"{target.folder}: the merged run could not be written: {error.strerror or error}.") from error
     finally:

@@ -20,7 +20,7 @@ from gymflow.store import records
 from gymflow.store.artifacts import Artifacts
 from gymflow.store.journal import Fault, scan
 from gymflow.store.layout import RunLayout, plan_index_of, rollout_id
-from gymflow.store.lease import held
+from gymflow.store.lease import being_written
 from gymflow.store.manifest import RunManifest, read_document, read_manifest
 from gymflow.store.state import RunState, consistent, header, next_seq, read_state, segments
 from gymflow.store.stored import StoredRollout, stored_rollouts
@@ -55,7 +55,7 @@ class RunReader:
     @property
     def being_written(self) -> bool:
         """Whether a process has the run's lease now."""
-        return held(self.layout.lease)
+        return being_written(self.layout.lease)
 
     def state(self) -> RunState:
         """What is durable, with the sequence numbers of the records that count."""

@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import orjson
 import pyarrow as pa
+from pyarrow.dataset import dataset
 
 from gymflow.contracts.finding import Finding
 from gymflow.contracts.run import RunDocument
@@ -21,9 +22,10 @@ from gymflow.store.catalog import Store
 from gymflow.store.decisions import decisions_of
 from gymflow.store.journal import scan
 from gymflow.store.layout import RunLayout
-from gymflow.store.lease import held
+from gymflow.store.lease import being_written
 from gymflow.store.manifest import RunManifest
 from gymflow.store.plan import PLAN, TASKS
+from gymflow.store.remote import away, fetch
 from gymflow.store.state import consistent, header, segments
 from gymflow.store.tables import SCHEMAS, parse_line, rows_of, to_arrow
 
@@ -124,6 +126,7 @@ def open_views(
         documents = {document.run_id: document for document in store.runs()}
     else:
         documents = {run_id: store.document(run_id) for run_id in map(store.resolve_run_id, runs)}
+    store.fetch_rows(documents)
     snapshots = [_snapshot(store.layout.run(run_id), run_id) for run_id in documents]
     connection = duckdb.connect(":memory:", config=config or {})
     _create_tables(connection, snapshots, source)
@@ -185,11 +188,22 @@ def _scan_of(
     source: Source,
 ) -> str:
     """A select over the parts of a table and, where there are any, the journals beyond them."""
-    sources = [source(connection, table, schema, paths)] if paths else []
+    elsewhere = away(paths)
+    here = [path for path in paths if path not in elsewhere]
+    sources = [source(connection, table, schema, here)] if here else []
+    if elsewhere:
+        connection.register(f"_away_{table}", _Stream(schema, lambda: _fetched_batches(sorted(elsewhere), schema)))
+        sources.append(f"_away_{table}")
     if tails or not paths:
         connection.register(f"_tail_{table}", _Stream(schema, lambda: _tail_batches(table, tails)))
         sources.append(f"_tail_{table}")
     return f"select * from ({' union all by name '.join(f'select * from {name}' for name in sources)})"
+
+
+def _fetched_batches(paths: list[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Rows of parts that are fetched because a query asks for them."""
+    fetch(paths)
+    yield from dataset([str(path) for path in paths], schema=schema).to_batches(batch_size=_BATCH)
 
 
 def _tail_batches(table: str, snapshots: list[_Snapshot]) -> Iterator[pa.RecordBatch]:
@@ -247,7 +261,7 @@ def _run_row(document: RunDocument, snapshot: _Snapshot) -> dict[str, Any]:
         "agents": sorted({agent for agents in document.agents.values() for agent in agents}),
         "models": sorted(document.identities),
         "current_verdict_set": sets[-1].name if sets else None,
-        "being_written": held(snapshot.layout.lease),
+        "being_written": being_written(snapshot.layout.lease),
         "sampling_fingerprint": sorted(document.fingerprint.sampling.items()),
         "scoring_fingerprint": sorted(document.fingerprint.scoring.items()),
         "versions": sorted(document.versions.items()),

@@ -180,11 +180,13 @@ class RunWriter:
             raise disk_error(self._layout.folder, error) from error
 
     async def close(self) -> None:
-        """Wait for what was committed, then give the lease back. Idempotent."""
+        """Wait for what was committed, then give the lease back. Idempotent. Where the store is on a bucket, wait for that to have
+        it, too, or to have refused it, which is warned of."""
         try:
             await self._journal.drain()
         finally:
             await self.abort()
+        await self._lease.uploaded()
 
     async def abort(self) -> None:
         """Give the lease back without waiting; what was acknowledged is durable. Idempotent."""
@@ -194,6 +196,7 @@ class RunWriter:
         self._lease.release()
 
     def _open(self) -> None:
+        self._lease.claim()
         self._manifest, self._state = consistent(self._layout, lambda found: (found, read_state(self._layout, found)))
         self._clean()
         self._files.make_folder(self._layout.journal)

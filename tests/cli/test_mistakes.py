@@ -53,7 +53,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("--resume nope", "no run 'nope'"),
         ("mcqa --limit 1 --store file", "Not a directory"),
         ("mcqa --limit 1 --store /proc/no", "the run could not be created"),
-        ("mcqa --limit 1 --store s3://bucket/prefix", "s3://"),
+        ("mcqa --limit 1 --store gs://bucket/prefix", "gs://"),
     ],
 )
 def test_one_message_and_nothing_written(here: Gym, store: Path, arguments: str, message: str) -> None:

@@ -215,7 +215,7 @@ def test_several_agents_are_told_apart(gym: Command) -> None:
         (["show", "answers", "--verdicts", "zz"], "no verdict set of answers is called 'zz'"),
         (["show", "answers", "best-alternative", "first"], "repeat"),
         (["runs", "--store", "/nowhere/at/all"], "there is no store at /nowhere/at/all"),
-        (["runs", "--store", "s3://bucket/prefix"], "s3://"),
+        (["runs", "--store", "gs://bucket/prefix"], "gs://"),
     ],
 )
 def test_a_mistake_is_one_message(gym: Command, arguments: list[str], message: str) -> None:

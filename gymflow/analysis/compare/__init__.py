@@ -70,7 +70,7 @@ def compare(
         base_name=first.document.name,
         base_agent=first.agent,
         base_verdict_set=first.verdict_set.name if first.verdict_set else None,
-        store=str(store.root),
+        store=store.address,
         confidence=settings.confidence,
         seed=settings.seed,
         candidates=lines,
