@@ -8,6 +8,7 @@ import duckdb
 
 from gymflow.contracts.profile import Costs, Quantiles, TokenUse, ToolUse
 from gymflow.metrics.summaries import rows
+from gymflow.store.memory import release
 
 Key = tuple[str, str]
 NONE = Quantiles(count=0, mean=None, p50=None, p90=None, p99=None, max=None)
@@ -19,6 +20,7 @@ def costs_of(
     """Costs by environment and agent. `pass_rates`: the share that passes, to price a solved task."""
     parameters = {"run_id": run_id}
     totals = {_key(row): row for row in rows(connection, _sql("costs"), parameters)}
+    release(connection)
     calls = {_key(row): row for row in rows(connection, _sql("calls"), parameters)}
     tools: dict[Key, list[ToolUse]] = defaultdict(list)
     if any(row["tool_calls"]["max"] for row in totals.values()):  # or the evidence need not be read
@@ -32,6 +34,7 @@ def costs_of(
                     latency_s=_quantiles(row["latency_s"]),
                 )
             )
+    release(connection)
     return {key: _costs(totals.get(key), calls.get(key), tools[key], rate) for key, rate in pass_rates.items()}
 
 

@@ -18,6 +18,7 @@ from gymflow.metrics.quality import Options, Quality, Votes
 from gymflow.metrics.summaries import rows
 from gymflow.metrics.task_table import TaskTable, numbered, open_task_tables, task_tables
 from gymflow.store import Store, connect
+from gymflow.store.memory import release
 
 Key = tuple[str, str]
 
@@ -46,6 +47,7 @@ def _profile(
         gathered = _gathered(connection, run_id, chosen)
         open_task_tables(connection, run_id, chosen, gathered)
         connection.execute("DROP TABLE _planned")
+        release(connection)
         report = Profile(
             run_id=run_id,
             name=reader.document.name,

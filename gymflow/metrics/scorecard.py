@@ -3,15 +3,19 @@
 from collections import defaultdict
 from importlib.resources import files
 
+import duckdb
+
 from gymflow.contracts.report import Failures, Scorecard, ScoreLine
 from gymflow.metrics.estimators import pass_at_k_of
 from gymflow.metrics.profile import reward_bounds
 from gymflow.metrics.quality import Options, Quality
 from gymflow.metrics.summaries import rows
-from gymflow.metrics.task_table import open_task_tables, task_tables
+from gymflow.metrics.task_table import ROLLOUTS_AT_ONCE, open_task_tables, task_tables
 from gymflow.store import Store, connect
+from gymflow.store.memory import release
 
 QUERY = files(__package__).joinpath("scorecard.sql").read_text()
+STRETCHES = files(__package__).joinpath("stretches.sql").read_text()
 FAILURES = """
     SELECT o.environment, o.agent, coalesce(o.failure, o.verdict_failure) AS kind, count(*) AS rollouts,
            mode(coalesce(r.failure_message, v.failure_message)) AS words
@@ -31,6 +35,7 @@ def scorecard(store: Store, run_id: str, verdict_set: str | None = None, k: tupl
     with connect(store.root, runs=[run_id]) as connection:
         open_task_tables(connection, run_id, chosen)
         tables = {(table.environment, table.agent): table for table in task_tables(connection)}
+        _open_stretches(connection, run_id)
         found = rows(connection, QUERY, {"run_id": run_id})
         incomplete = any(row["unverified"] or row["failed"] for row in found)
         failures = rows(connection, FAILURES, {"run_id": run_id, "verdict_set": chosen}) if incomplete else []
@@ -52,6 +57,18 @@ def scorecard(store: Store, run_id: str, verdict_set: str | None = None, k: tupl
             )
         )
     return Scorecard(run_id=run_id, name=reader.document.name, store=store.address, verdict_set=chosen, lines=lines)
+
+
+def _open_stretches(connection: duckdb.DuckDBPyConnection, run_id: str) -> None:
+    """Make the temporary table `_stretches` (stretches.sql), slice by slice: rollouts that are planned together are sampled together."""
+    [(end,)] = connection.execute(
+        "SELECT coalesce(max(plan_index), 0) + 1 FROM rollouts WHERE run_id = ?", [run_id]
+    ).fetchall()
+    for first in range(0, end, ROLLOUTS_AT_ONCE):
+        into = "INSERT INTO _stretches" if first else "CREATE OR REPLACE TEMP TABLE _stretches AS"
+        given = {"run_id": run_id, "first": first, "end": first + ROLLOUTS_AT_ONCE}
+        connection.execute(f"{into}\n{STRETCHES}", given)
+        release(connection)
 
 
 def _pass_at(quality: Quality, k: tuple[int, ...]) -> dict[int, float]:

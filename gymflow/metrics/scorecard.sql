@@ -1,4 +1,5 @@
--- One row per environment and agent of a run, in one verdict set. Over _per_task (per_task.sql). Parameter: $run_id.
+-- One row per environment and agent of a run, in one verdict set. Over _per_task (per_task.sql) and
+-- _stretches (stretches.sql). Parameter: $run_id.
 -- score: mean over tasks of the per-task mean over scored rollouts. The errors of it are made in scorecard.py.
 -- A task without a scored rollout is counted in `unscored_tasks`, never as zero.
 WITH scores AS (
@@ -18,21 +19,16 @@ WITH scores AS (
     GROUP BY ALL
 ),
 -- What was under way at a time is one stretch of it, so that neither a pause between two sessions nor what was reused counts.
-sampled AS (
-    SELECT environment, agent, started_at, started_at + duration_s AS ended_at
-    FROM rollouts
-    WHERE run_id = $run_id AND sampled_in = run_id
-),
-stretches AS (
+covered AS (
     SELECT environment, agent, started_at, ended_at,
            max(ended_at) OVER (PARTITION BY environment, agent ORDER BY started_at, ended_at
                                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS covered_until
-    FROM sampled
+    FROM _stretches
 ),
 elapsed AS (
     SELECT environment, agent,
            sum(greatest(ended_at - greatest(started_at, coalesce(covered_until, started_at)), 0)) AS elapsed_s
-    FROM stretches
+    FROM covered
     GROUP BY ALL
 ),
 costs AS (

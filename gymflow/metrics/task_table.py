@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gymflow.metrics.intervals import Array
+from gymflow.store.memory import release
 
 _COUNTS = ("planned", "scored", "unverified", "failed", "missing", "passed")
 ROLLOUTS_AT_ONCE = 250_000
@@ -67,6 +68,7 @@ def open_task_tables(
         for name in ("per_task", *gathered):
             into = f"INSERT INTO _{name}" if first else f"CREATE OR REPLACE TEMP TABLE _{name} AS"
             _execute(connection, f"{into}\n{_sql(name)}", given)
+        release(connection)
 
 
 def _execute(connection: duckdb.DuckDBPyConnection, text: str, given: dict[str, Any]) -> None:
