@@ -8,9 +8,8 @@ LEFT JOIN (
     SELECT r.environment, r.agent, p.task_index,
            avg(r.prompt_tokens) AS prompt_tokens, avg(r.completion_tokens) AS completion_tokens,
            avg(r.cost_usd) AS cost_usd, avg(r.turns) AS turns, avg(r.duration_s) AS duration_s
-    FROM rollouts r
-    JOIN plan p ON p.run_id = r.run_id AND p.plan_index = r.plan_index
-    WHERE r.run_id = $run_id AND p.run_id = $run_id
+    FROM (SELECT * FROM rollouts WHERE run_id = $run_id) r
+    JOIN (SELECT plan_index, task_index FROM plan WHERE run_id = $run_id) p USING (plan_index)
     GROUP BY ALL
 ) c USING (environment, agent, task_index)
 ORDER BY t.environment, t.agent, t.task_index

@@ -11,6 +11,7 @@ from gymflow.analysis.compare.sides import Side
 from gymflow.contracts.comparison import Overlap
 from gymflow.metrics.intervals import Array
 from gymflow.metrics.task_table import numbered
+from gymflow.store.memory import release
 
 LISTED = 20
 
@@ -30,11 +31,19 @@ SELECT b.row AS base_row, c.row AS candidate_row
 FROM b FULL JOIN c ON b.place = c.place AND b.task_key = c.task_key AND b.nth = c.nth
 ORDER BY b.row, c.row
 """
+# Only what was sampled in the same run can be the same sample: long keys are joined of nothing else.
 _SHARED = """
+WITH b AS NOT MATERIALIZED (
+    SELECT * FROM rollouts WHERE run_id = $base AND agent = $base_agent AND status = 'completed'
+),
+c AS NOT MATERIALIZED (
+    SELECT * FROM rollouts WHERE run_id = $candidate AND agent = $candidate_agent AND status = 'completed'
+),
+common AS (SELECT sampled_in FROM b INTERSECT SELECT sampled_in FROM c)
 SELECT count(*)
-FROM rollouts b JOIN rollouts c USING (rollout_key, sampled_in, evidence_digest)
-WHERE b.run_id = $base AND c.run_id = $candidate AND b.agent = $base_agent AND c.agent = $candidate_agent
-  AND b.status = 'completed' AND c.status = 'completed'
+FROM (SELECT rollout_key, sampled_in, evidence_digest FROM b WHERE sampled_in IN (FROM common))
+JOIN (SELECT rollout_key, sampled_in, evidence_digest FROM c WHERE sampled_in IN (FROM common))
+USING (rollout_key, sampled_in, evidence_digest)
 """
 
 
@@ -55,6 +64,7 @@ def pair(connection: duckdb.DuckDBPyConnection, base: Side, candidate: Side) -> 
     connection.register("base", base.tasks)
     connection.register("candidate", candidate.tasks)
     rows = connection.sql(_JOIN).to_arrow_table()
+    release(connection)
     left, right = rows["base_row"], rows["candidate_row"]
     common = rows.filter(pc.and_(pc.is_valid(left), pc.is_valid(right)))
     base_rows, candidate_rows = (common[name].to_numpy() for name in ("base_row", "candidate_row"))
@@ -63,10 +73,10 @@ def pair(connection: duckdb.DuckDBPyConnection, base: Side, candidate: Side) -> 
     only_candidate = candidate.tasks.take(right.filter(pc.is_null(left)))["task_id"]
     digests = base.tasks["row_digest"].take(base_rows), candidate.tasks["row_digest"].take(candidate_rows)
     other = base.tasks["task_id"].take(base_rows).filter(pc.not_equal(*digests))
-    paired = base.tasks.take(base_rows[scored])
+    paired = _taken(base.tasks, base_rows[scored])
     return Pairs(
         base=paired,
-        candidate=candidate.tasks.take(candidate_rows[scored]),
+        candidate=_taken(candidate.tasks, candidate_rows[scored]),
         base_rows=np.asarray(base_rows[scored]),
         clusters=_clusters(paired),
         overlap=Overlap(
@@ -81,6 +91,11 @@ def pair(connection: duckdb.DuckDBPyConnection, base: Side, candidate: Side) -> 
             shared_samples=_shared(connection, base, candidate),
         ),
     )
+
+
+def _taken(table: pa.Table, rows: Array) -> pa.Table:
+    """The rows of a table; the table itself where these are all, as mostly."""
+    return table if np.array_equal(rows, np.arange(len(table))) else table.take(rows)
 
 
 def _scored(side: Side, rows: Array) -> Array:
@@ -98,4 +113,6 @@ def _shared(connection: duckdb.DuckDBPyConnection, base: Side, candidate: Side) 
         "base_agent": base.agent,
         "candidate_agent": candidate.agent,
     }
-    return int(connection.execute(_SHARED, parameters).fetchall()[0][0])
+    [(shared,)] = connection.execute(_SHARED, parameters).fetchall()
+    release(connection)
+    return int(shared)

@@ -15,6 +15,7 @@ from gymflow.metrics.intervals import Array
 from gymflow.metrics.profile import task_costs
 from gymflow.metrics.task_table import open_task_tables
 from gymflow.store import RunReader, Store
+from gymflow.store.memory import release
 
 
 @dataclass(slots=True)
@@ -46,6 +47,7 @@ def load_side(
     chosen = _agent(connection, reader, agent if colon else None)
     connection.execute("DELETE FROM _per_task WHERE agent <> ?", [chosen])
     tasks = task_costs(connection, reader.run_id)
+    release(connection)
     masks = _masks(connection, reader.run_id, chosen, tasks, by)
     sets = {one.name: one for one in reader.verdict_sets}
     return Side(reader.run_id, chosen, reader.document, current, tasks, masks, sets)
