@@ -54,11 +54,11 @@ class Claim:
                 "set aside by the next command"
             )
 
-    def release(self, *, reachable: bool = True) -> None:
-        """Give it back. One that may be another's by now, or whose bucket is not `reachable`, is left to run out."""
+    def release(self) -> None:
+        """Give it back. One that may be another's by now is left to run out."""
         self._stop.set()
         self._thread.join()
-        if reachable and not self._lost and time.monotonic() - self._renewed < LIFE_S / 2:
+        if not self._lost and time.monotonic() - self._renewed < LIFE_S / 2:
             with suppress(InputError):
                 self._bucket.delete([self._key])
 

@@ -229,7 +229,7 @@ class Upload:
         try:
             self._upload()
         finally:
-            self._held.release(reachable=self.error is None)
+            self._held.release()
 
     def _upload(self) -> None:
         ended = False
