@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gymflow.analysis.diagnose import diagnose
+from gymflow.analysis.diagnose import citations, diagnose
 from gymflow.analysis.diagnose.citations import check_citations
 from gymflow.analysis.diagnose.labelling import rules
 from gymflow.analysis.diagnose.sheets import headline
@@ -266,6 +266,21 @@ def test_the_first_divergence_of_the_closest_pair(planter: Planter) -> None:
         ("parted-2", "verdict/passed", "false"),
         ("parted-2", "turns/2/tool_calls/0/arguments", '{"at": 9}'),
     ]
+
+
+def test_the_diagnosis_is_the_same_slice_by_slice(planter: Planter, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id, _ = planted_run(planter, seed=3)
+    heads, labels = [], []
+    for at_once in (7, citations.CITATIONS_AT_ONCE):
+        monkeypatch.setattr(citations, "CITATIONS_AT_ONCE", at_once)
+        head = diagnosed(planter, run_id)
+        assert head.citations > 7
+        # Sums of floats have no order of their own: the last digits of a gain are not always the same.
+        gains = [one.model_copy(update={"gain": round(one.gain or 0.0, 9)}) for one in head.proposals]
+        heads.append(head.model_copy(update={"proposals": gains}))
+        labels.append(labels_of(planter, run_id))
+    assert heads[0] == heads[1]
+    assert labels[0] == labels[1]
 
 
 def test_a_likely_wrong_gold_answer_is_suspect_only_with_a_reliable_agent(planter: Planter) -> None:
