@@ -162,10 +162,6 @@ class Store:
         if self._mirror is not None:
             self._mirror.fetch(run_id, depth)
 
-    def _ids(self) -> list[str]:
-        here = self._ids_here()
-        return here if self._mirror is None else sorted({*here, *self._mirror.runs()})
-
     def _ids_here(self) -> list[str]:
         with contextlib.suppress(FileNotFoundError):
             return [
