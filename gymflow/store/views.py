@@ -13,7 +13,6 @@ from typing import Any
 import duckdb
 import orjson
 import pyarrow as pa
-from pyarrow.dataset import dataset
 
 from gymflow.contracts.finding import Finding
 from gymflow.contracts.run import RunDocument
@@ -202,6 +201,8 @@ def _scan_of(
 
 def _fetched_batches(paths: list[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Rows of parts that are fetched because a query asks for them."""
+    from pyarrow.dataset import dataset  # takes a quarter of a second, and few queries ask for such
+
     fetch(paths)
     yield from dataset([str(path) for path in paths], schema=schema).to_batches(batch_size=_BATCH)
 
