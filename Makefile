@@ -37,7 +37,7 @@ lint: dev
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-logo
 
-quick: dev system  ## About nine minutes on two cores
+quick: dev system  ## About ten minutes on two cores
 	$(VENV)/bin/pytest -q -n 2 --dist loadfile -m "not slow and not server and not docker and not harness"
 
 slow: dev system  ## Real kills, a Prefect server, Docker, the command lines of foreign harnesses
