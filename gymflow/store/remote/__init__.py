@@ -6,11 +6,14 @@ newer; what is written is uploaded by a thread while the run goes on, and `settl
 
 import hashlib
 import os
+import re
 import threading
 from collections.abc import Iterable
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from gymflow.errors import InputError
 
 if TYPE_CHECKING:
     from gymflow.store.remote.mirror import Mirror
@@ -36,6 +39,8 @@ def working_folders() -> Path:
 
 def working_folder(url: str) -> Path:
     """The working folder of a URL, opened: raises InputError where the bucket cannot be read."""
+    if not re.match(r"s3://[^/]", url):
+        raise InputError(f"store {url!r} names no bucket; write s3://bucket/prefix")
     url = url.rstrip("/")
     folder = working_folders() / hashlib.sha256(url.encode()).hexdigest()[:16]
     with _opening:

@@ -57,8 +57,6 @@ class Bucket:
         self.sent = 0
         """Objects written so far."""
         self._bucket, _, prefix = url.removeprefix("s3://").partition("/")
-        if not self._bucket:
-            raise InputError(f"store {url!r}: write s3://bucket/prefix")
         self._prefix = f"{prefix}/" if prefix else ""
         self._errors = (BotoCoreError, Boto3Error, ClientError)
         self._transfer = TransferConfig(multipart_threshold=AT_ONCE, multipart_chunksize=AT_ONCE // 4)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gymflow.errors import InputError
+from gymflow.store import Store
 from gymflow.store.remote import bucket as buckets
 from gymflow.store.remote.bucket import Bucket
 
@@ -92,7 +93,7 @@ def test_without_boto3_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         Bucket("s3://bucket/prefix")
 
 
-def test_an_address_without_a_bucket_is_refused() -> None:
-    pytest.importorskip("boto3")
-    with pytest.raises(InputError, match="write s3://bucket/prefix"):
-        Bucket("s3:///prefix")
+@pytest.mark.parametrize("address", ["s3://", "s3:///prefix"])
+def test_an_address_without_a_bucket_is_refused(address: str) -> None:
+    with pytest.raises(InputError, match=f"^store '{address}' names no bucket; write s3://bucket/prefix"):
+        Store(address)
