@@ -338,16 +338,12 @@ def answer(name: str) -> str:
     return f"```python\n{PROBLEMS[name].source()}```"
 
 
-UP_TO_THE_LIMIT = ("endless", "search-files")
-"""Cheats that take all the time that a solution has."""
-
-
 async def test_references_score_one_and_cheats_nothing(bench) -> None:
     environment = bench("python_functions")
     tasks = environment.tasks()
     for task in tasks[::20]:
         assert (await environment.verdict(task, answer(task.task_id))).reward == 1.0, task.task_id
-    for trick, task in zip([trick for trick in CHEATS if trick not in UP_TO_THE_LIMIT], tasks[::5], strict=False):
+    for trick, task in zip([trick for trick in CHEATS if trick != "endless"], tasks[::5], strict=False):
         assert (await environment.verdict(task, f"```python\n{cheat(trick, task.task_id)}\n```")).reward == 0.0, trick
 
 
@@ -361,7 +357,7 @@ async def test_every_reference_scores_one(bench) -> None:
 @pytest.mark.parametrize("trick", CHEATS)
 async def test_no_cheat_scores_anywhere(bench, trick) -> None:
     environment = bench("python_functions")
-    tasks = environment.tasks()[:: 32 if trick in UP_TO_THE_LIMIT else 6]
+    tasks = environment.tasks()[:: 32 if trick == "endless" else 6]
     for task in tasks:
         assert (await environment.verdict(task, f"```python\n{cheat(trick, task.task_id)}\n```")).reward == 0.0, (
             task.task_id
