@@ -95,7 +95,12 @@ class VerdictPool:
         self._batches: queue.SimpleQueue[Batch | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._out = 0
-        self._workers = [_Worker(order, judged, self._batches, self._answers) for _ in range(SIZE)]
+        self._workers: list[_Worker] = []
+        try:
+            for _ in range(SIZE):
+                self._workers.append(_Worker(order, judged, self._batches, self._answers))
+        except OSError as error:  # the machine gives no further process
+            log.warning("verdicts are computed by %d processes: %s", len(self._workers) + 1, error)
 
     def take(self, batch: Batch) -> bool:
         """Whether a process is going to score a batch."""

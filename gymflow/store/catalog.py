@@ -1,7 +1,6 @@
 """A store: its runs, and how they are found by name."""
 
 import contextlib
-import itertools
 import logging
 import os
 import shutil
@@ -17,7 +16,7 @@ from gymflow.store.artifacts import Artifacts
 from gymflow.store.files import Files, alive, local_root
 from gymflow.store.intact import require_intact
 from gymflow.store.judgements import Judgements
-from gymflow.store.layout import StoreLayout, check_run_id
+from gymflow.store.layout import StoreLayout, check_run_id, leftover
 from gymflow.store.manifest import RunManifest, read_document, write_manifest
 from gymflow.store.reader import RunReader
 from gymflow.store.remote import Depth, mirror_of
@@ -173,14 +172,10 @@ class Store:
 
     def _set_aside(self, folder: Path) -> None:
         """A folder of that name without `run.json` is no run, and nothing is ever appended to what lies in it."""
-        if not folder.exists():
-            return
-        for number in itertools.count():
-            aside = folder.with_name(f".leftover-{folder.name}.{number}")
-            if not aside.exists():
-                log.warning("%s holds no run (it has no run.json) and was moved to %s", folder, aside)
-                self._files.rename(folder, aside)
-                return
+        if folder.exists():
+            kept = leftover(folder)
+            log.warning("%s holds no run (it has no run.json) and was moved to %s", folder, kept)
+            self._files.rename(folder, kept)
 
     def _sweep(self) -> None:
         """Remove drafts of processes that died while they created a run."""

@@ -1,5 +1,6 @@
 """Where things lie in a store folder, and the names of runs and rollouts."""
 
+import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,12 @@ def rollout_id(run_id: str, plan_index: int) -> str:
 def plan_index_of(rollout: str) -> int:
     """The plan index within a rollout id."""
     return int(rollout.rpartition("-")[2])
+
+
+def leftover(folder: Path) -> Path:
+    """Where what lies in a run's folder is kept when the run goes on without it: a name that is no run's, and not taken yet."""
+    numbered = (folder.with_name(f".leftover-{folder.name}.{number}") for number in itertools.count())
+    return next(kept for kept in numbered if not kept.exists())
 
 
 def check_run_id(run_id: str) -> str:

@@ -121,6 +121,24 @@ async def test_what_a_killed_process_had_is_scored_all_the_same(stored, store, r
     ]
 
 
+async def test_a_machine_that_gives_fewer_processes_does_it_with_those(
+    stored, store, rows, helped, monkeypatch, caplog
+):
+    started = subprocess.Popen
+    left = iter([started])
+
+    def refusing(*arguments, **options):
+        for start in left:
+            return start(*arguments, **options)
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(verdict_pool, "subprocess", SimpleNamespace(Popen=refusing, PIPE=subprocess.PIPE))
+    report = await reverify("r", LENIENT, str(store))
+    (pool,) = helped
+    assert report.scored == 200 and len(pool._workers) == 1
+    assert "verdicts are computed by 2 processes" in caplog.text
+
+
 async def test_a_verifier_whose_code_changed_meanwhile_is_not_asked(stored, store, caplog):
     order, judged = order_of(store)
     pool = VerdictPool(order, dict.fromkeys(judged, "0" * 64))

@@ -127,8 +127,8 @@ def apply_rules(connection: duckdb.DuckDBPyConnection, run_id: str, verdict_set:
 
 
 def settle(connection: duckdb.DuckDBPyConnection, run_id: str, verdict_set: str | None) -> None:
-    """Check what was cited (`facts.checked`, instead of `facts.citations`) and give each rollout its label (`facts.labels`: rollout_id, cause). A rule speaks of
-    a rollout only if everything that it cites for it holds."""
+    """Check what was cited (`facts.checked`, instead of `facts.citations`) and give each rollout its label (`facts.labels`:
+    rollout_id, cause). A rule speaks of a rollout only if everything that it cites for it holds."""
     check_citations(connection, run_id, verdict_set)
     connection.execute("drop table facts.citations")
     connection.execute(_LABELS)

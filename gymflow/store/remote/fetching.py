@@ -1,6 +1,5 @@
 """Bringing the folder of a run up to date with the bucket."""
 
-import itertools
 import logging
 import shutil
 from collections.abc import Iterable
@@ -8,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from gymflow.store.files import Files
-from gymflow.store.layout import RunLayout
+from gymflow.store.layout import RunLayout, leftover
 from gymflow.store.manifest import read_manifest
 from gymflow.store.remote import Depth
 from gymflow.store.remote import record as records
@@ -93,10 +92,7 @@ class Fetch:
         return True
 
     def _set_aside(self, why: str) -> None:
-        for number in itertools.count():
-            kept = self._layout.folder.with_name(f".leftover-{self._run_id}.{number}")
-            if not kept.exists():
-                break
+        kept = leftover(self._layout.folder)
         self._layout.folder.rename(kept)
         log.warning("run %s %s is kept in %s", self._run_id, why, kept)
 

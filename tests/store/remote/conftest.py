@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from gymflow.store import Store, remote
+from gymflow.store.remote.bucket import Bucket
 
 COMMAND = [sys.executable, "-m", "cli.main"]
 
@@ -146,3 +147,13 @@ def s3(service: Service) -> Any:
 @pytest.fixture
 def machine(s3: Any, service: Service, tmp_path: Path) -> Callable[[str], Machine]:
     return lambda name: Machine(service, tmp_path / name, f"s3://bucket/{tmp_path.name}")
+
+
+@pytest.fixture
+def bucket(machine: Callable[[str], Machine]) -> Iterator[Bucket]:
+    """As a machine opens it."""
+    one = machine("a")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in one.variables.items():
+            patch.setenv(name, value)
+        yield Bucket(one.url)

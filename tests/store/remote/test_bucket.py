@@ -13,15 +13,6 @@ from gymflow.store.remote import bucket as buckets
 from gymflow.store.remote.bucket import Bucket
 
 
-@pytest.fixture
-def bucket(machine: Any) -> Any:
-    one = machine("a")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in one.variables.items():
-            patch.setenv(name, value)
-        yield Bucket(one.url)
-
-
 def test_of_several_who_put_on_one_condition_one_gets_it(bucket: Bucket) -> None:
     with ThreadPoolExecutor(4) as pool:
         first = list(pool.map(lambda n: bucket.put_if("k", b"%d" % n, None), range(4)))

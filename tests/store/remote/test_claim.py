@@ -16,15 +16,6 @@ from gymflow.store.remote.claim import Claim, claimed
 KEY = "runs/r/writer.lease"
 
 
-@pytest.fixture
-def bucket(machine: Any) -> Any:
-    one = machine("a")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in one.variables.items():
-            patch.setenv(name, value)
-        yield Bucket(one.url)
-
-
 def owned(bucket: Bucket, **changes: Any) -> None:
     """A lease that nobody renews."""
     held = Claim(bucket, "r")
